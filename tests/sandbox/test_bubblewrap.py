@@ -112,6 +112,17 @@ async def test_a_guest_may_open_more_files_than_groundup(provider: BubblewrapPro
     assert set(map(int, done.stdout.split())) == {wanted - 1}
 
 
+async def test_commands_are_as_nice_as_groundup(
+    provider: BubblewrapProvider, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who runs gradings under `nice`, beside other work, has them step back; root as well as others."""
+    async with await provider.open(SandboxSpec(workspace=workspace)) as sandbox:
+        assert (await sandbox.run(sh("nice"))).stdout == b"%d\n" % max(0, os.getpriority(os.PRIO_PROCESS, 0))
+    monkeypatch.setattr("groundup.sandbox.composition.os.getpriority", lambda *_: 7)
+    async with await provider.open(SandboxSpec(workspace=workspace)) as sandbox:
+        assert (await sandbox.run(sh("nice"))).stdout == b"7\n"
+
+
 async def test_a_guest_cannot_use_up_the_files_of_groundup(
     provider: BubblewrapProvider, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,9 +123,10 @@ class Earlier:
 class Supervisor:
     """Serves one control socket."""
 
-    def __init__(self, control: "_socket.socket", limits: "dict[int, int]") -> None:
+    def __init__(self, control: "_socket.socket", limits: "dict[int, int]", niceness: int = 0) -> None:
         self._control = control
         self._limits = limits
+        self._niceness = niceness
         self._commands: dict[int, tuple[bytes, Earlier]] = {}
         self._sessions: dict[int, bytes] = {}
 
@@ -194,8 +195,8 @@ class Supervisor:
             code = NOT_RUNNABLE
             try:
                 posix.setsid()
-                if posix.getpriority(posix.PRIO_PROCESS, 0) < 0:  # the supervisor's own, which no guest may have
-                    posix.setpriority(posix.PRIO_PROCESS, 0, 0)
+                if posix.getpriority(posix.PRIO_PROCESS, 0) < self._niceness:  # the supervisor's own, for no guest
+                    posix.setpriority(posix.PRIO_PROCESS, 0, self._niceness)
                 code = work()  # type: ignore[operator]  # `Callable` lives in a module that is slow to import
             finally:
                 posix._exit(code)
@@ -451,13 +452,14 @@ def _copy_folder(source: str, target: str) -> None:
 def main(argv: "list[str]") -> None:
     """Serve. Arguments: the control descriptor, then limits as `kind=value` and folders to copy as `from=to`.
 
-    In a container, the path of a control socket is there instead of the descriptor, and `filter=PATH`.
+    In a container, the path of a control socket is there instead of the descriptor, and `filter=PATH`. Commands
+    have the priority `nice=NUMBER`, or 0.
     """
     inherited = argv[0].isdigit()
     hide_from_tracers(_signal.SIGKILL if inherited else 0)  # a container's parent is a thread that comes and goes
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # ignored for process 1; Python would raise KeyboardInterrupt
     given = dict(text.split("=") for text in argv[1:])
-    calls = given.pop("filter", "")
+    calls, niceness = given.pop("filter", ""), int(given.pop("nice", "0"))
     limits = {int(kind): int(value) for kind, value in given.items() if kind.isdigit()}
     channel = int(argv[0]) if inherited else _connected(argv[0])
     # All low numbers are filled, so descriptors that arrive later get higher ones, and putting them in a command's
@@ -478,7 +480,7 @@ def main(argv: "list[str]") -> None:
             _copy_folder(source, place)
     if calls:
         _filter_calls(calls)
-    supervisor = Supervisor(_socket.socket(fileno=number), limits)
+    supervisor = Supervisor(_socket.socket(fileno=number), limits, niceness)
     supervisor._send([b"ready", b""])
     supervisor.serve(wake)
 

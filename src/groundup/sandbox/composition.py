@@ -358,7 +358,16 @@ def _supervisor(box: Composition, spec: SandboxSpec, state: Path, controllers: C
     box.command = [PYTHON, "-I", "-S", "-E", "-B", f"{INSIDE}/supervisor.pyc", str(CONTROL)]
     if spec.throw_away_root:
         box.command.append(f"{ETC}=/etc")
-    box.command += [f"{kind}={value}" for kind, value in resource_limits(spec, controllers).items()]
+    box.command += [
+        *niceness(),
+        *(f"{kind}={value}" for kind, value in resource_limits(spec, controllers).items()),
+    ]
+
+
+def niceness() -> tuple[str, ...]:
+    """Return how nice commands are, for the supervisor: as much as groundup itself, which may run under `nice`."""
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    return (f"nice={own}",) if own > 0 else ()
 
 
 @functools.lru_cache(maxsize=1)

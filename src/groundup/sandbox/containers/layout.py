@@ -29,6 +29,7 @@ from groundup.sandbox.composition import (
     host_etc,
     interpreter_parts,
     masked_folders,
+    niceness,
     resource_limits,
     supervisor_mounts,
 )
@@ -186,7 +187,8 @@ def compose(
         command.append(f"{ETC}=/etc")
     if guest_filter():
         command.append(f"filter={_FILTER}")
-    command += [f"{kind}={value}" for kind, value in resource_limits(spec, ("memory", "pids")).items()]
+    limits = resource_limits(spec, ("memory", "pids"))
+    command += [*niceness(), *(f"{kind}={value}" for kind, value in limits.items())]
     host = _host_config(spec, guest)
     # Podman refuses two mounts at one place.
     host["Tmpfs"] = {place: options for place, options in _tmpfs(spec, guest) if place not in layout.mounts}

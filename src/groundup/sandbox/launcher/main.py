@@ -400,7 +400,7 @@ def _kill(pid: int) -> None:
 
 
 def _prefer(pid: int, niceness: int) -> None:
-    """Let ourselves, or a supervisor, be heard among hundreds of processes of guests. Commands start at 0."""
+    """Let us, or a supervisor, be heard among hundreds of guests; their commands are as nice as groundup."""
     with contextlib.suppress(OSError):  # only root may
         os.setpriority(os.PRIO_PROCESS, pid, niceness)
 
