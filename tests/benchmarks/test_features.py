@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.features import Feature, counted, features, is_stale, table
+from benchmarks.features import ROOT, Feature, counted, features, is_stale, table
 
 ALL = Feature(name="all", missed="everybody", modules=("groundup", "groundup.runs"))
 PART = Feature(name="plans", missed="who plans", modules=("groundup.runs.plan", "groundup_more"))
@@ -28,8 +28,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_every_module_of_the_checkout_has_a_row() -> None:
-    """A module without a row, and a row without modules, fail `make check`."""
-    found = features()
+    """A module without a row, and a row without modules, fail `make check`; a removed package takes its rows along."""
+    found = [one for one in features() if (ROOT / "src" / one.owner).is_dir()]
     counts = counted(found)
     assert {one.name for one in found if counts.source[one.name]} == {one.name for one in found}
     assert all(one.missed for one in found)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import PAGES, ROOT, blocks
+from tests.needs import trouble
 
 RUN_BY = {
     "api.md": "tests/api/test_docs.py",
@@ -37,4 +38,7 @@ def test_every_example_in_python_is_run_by_a_test() -> None:
     shown = {page.name for page in PAGES for block in blocks(page) if block.language == "python"}
     assert shown == RUN_BY.keys()
     for name, test in RUN_BY.items():
+        package = Path(test).parts[1]
+        if package.startswith("groundup_") and trouble(package):
+            continue  # it was removed from this checkout
         assert name.removesuffix(".md") in (ROOT / test).read_text(encoding="utf-8")

@@ -34,7 +34,10 @@ class Asked:
 
 
 Story = Callable[[Asked], str]
-"""Returns the outcome of a test; "ends" where it ends the process, "died" where the sandbox dies with it."""
+"""Returns the outcome of a test; "ends" where it ends the process, "died" where the sandbox dies with it.
+
+"begins none" where the process of its run ends before any test.
+"""
 
 
 def named(number: int, files: int = 1) -> NumberedTest:
@@ -98,9 +101,11 @@ class ScriptedLibrary:
             and name.partition("::")[0] not in asked["left_out_files"]
         ]
         lines: list[dict[str, object]] = [{"event": "collected", "count": len(names)}]
-        for name in names:
+        outcomes = {name: self.story(self._asked(NumberedTest(name), spec, asked)) for name in names}
+        if "begins none" in outcomes.values():
+            return answer(1, report=_written(asked["token"], lines))
+        for name, outcome in outcomes.items():
             lines.append({"event": "begin", "id": name, "ordinal": 1})
-            outcome = self.story(self._asked(NumberedTest(name), spec, asked))
             if outcome in ("ends", "died"):
                 ending = Ending.EXITED if outcome == "ends" else Ending.SANDBOX_DIED
                 return answer(1, report=_written(asked["token"], lines), ending=ending)

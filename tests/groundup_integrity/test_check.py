@@ -10,7 +10,7 @@ from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.execution import Execution, Overlay
 from groundup.grading.library.hidden import FalseRecord, NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
-from groundup_integrity.check import with_true_names
+from groundup_integrity.check import LOOKS, with_true_names
 from groundup_integrity.integrity import LEAST_SAMPLE, SAMPLE
 from tests.groundup_integrity.scripted import Asked, ScriptedLibrary, named
 from tests.sandbox.fake import answer
@@ -184,6 +184,15 @@ async def test_who_ends_every_check_is_doubted(tmp_path: Path) -> None:
 
     assert (said.answer, said.depth) == ("suspect", "full")
     assert "has no end" in said.why
+
+
+async def test_who_begins_no_test_wherever_some_are_false_looks_at_their_files(tmp_path: Path) -> None:
+    """And begins all where they are true: an honest library does not know which form its tests have."""
+    library = ScriptedLibrary(tmp_path, lambda asked: "begins none" if asked.form == "false" else "passed")
+    said = await library.integrity()
+
+    assert said.answer == "tampered"
+    assert said.why.startswith(LOOKS)
 
 
 async def test_a_lost_test_that_passes_when_it_runs_again_is_flaky(tmp_path: Path) -> None:

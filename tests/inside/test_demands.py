@@ -313,6 +313,33 @@ def _printed(tmp_path: Path) -> dict[str, str]:
     return printed
 
 
+def _demand(tmp_path: Path, test: str) -> str:
+    demands = Path(__file__).parents[2] / "src/groundup/inside/demands.py"
+    changes = {"trusted": [str(tmp_path / "tests")], "demands": str(demands)}
+    report, _ = _run(tmp_path, {"calc.py": SUBMISSION, "tests/test_a.py": HEAD + test}, **changes)
+    (said,) = report.results.values()
+    return said.demand
+
+
+def test_of_a_block_only_its_head_is_shown(tmp_path: Path) -> None:
+    """It may go on for long, and nothing of it ran."""
+    test = (
+        "def test_a():\n    with fail(\n        ValueError('worse'),\n    ):\n        body = 1\n        more = 2\n"
+    )
+    demand = _demand(tmp_path, test)
+    assert "> with fail(\n>     ValueError('worse'),\n> ):" in demand
+    assert "body" not in demand
+
+
+def test_both_values_of_a_long_part_are_shown(tmp_path: Path) -> None:
+    """Each on a line of its own."""
+    test = "def test_a():\n    assert give({'k': 10 ** 400}) == {'k': 10 ** 400 + 1}\n"
+    assert [line[:12] for line in _demand(tmp_path, test).splitlines() if line.startswith("['k']")] == [
+        "['k']: left ",
+        "['k']: right",
+    ]
+
+
 CALLING = """
 class Boat:
     def __init__(self, name, size=1):

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from groundup.grading.library.report import RunnerReport
+from groundup.inside.origins import Mark
 from tests.inside.test_runner import run_told
 
 LIBRARY = """
@@ -111,6 +114,15 @@ def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None
         "test_generator": 'yield "line-%d" % (number * 2)',
         "test_text_old": "return trimmed(text).upper()",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "is_common"),
+    [(2, True), (-9.0, True), (2.5, False), (12, False), (True, True), ("", True), ("a", False)],
+)
+def test_common_values_are_truth_small_whole_numbers_and_what_is_empty(value: object, is_common: bool) -> None:
+    """Many functions return one by chance, so it says less of where it was made."""
+    assert Mark(value).is_common == is_common
 
 
 def test_results_are_the_same_with_and_without(tmp_path: Path) -> None:

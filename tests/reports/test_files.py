@@ -192,6 +192,7 @@ def test_junit_is_valid_by_both_schemas_that_servers_use() -> None:
             *("name", "timestamp", "hostname", "tests", "failures", "errors", "skipped", "time", "package", "id")
         }
         assert suite.attrib["id"] == str(number)
+        assert suite.attrib["name"] == ("base", "other")[number]
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.attrib["timestamp"])
         for case in suite.iter("testcase"):
             assert set(case.attrib) == {"classname", "name", "time"}

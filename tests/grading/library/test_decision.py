@@ -123,6 +123,11 @@ def test_what_passes_without_a_package_counts(error: str | None) -> None:
     assert decision.reasons[0].stage is Stage.IMPORT
 
 
+def test_of_a_run_that_imported_nothing_no_package_is_called_absent() -> None:
+    """It did not come so far, for a reason of its own."""
+    assert not [one for one in _decide(_report({}, imports={})).reasons if one.stage is Stage.IMPORT]
+
+
 def test_a_package_in_another_layout_is_called_the_submissions_own() -> None:
     """Its place and the expected one are named; only what lies outside, or in the tests, is a stranger."""
     own = ImportCheck(file="/workspace/lib/calc/__init__.py", error=None)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.grading.library.hidden import Extensions, HiddenTests
-from groundup.grading.library.layout import with_own_roots, with_version_file
+from groundup.grading.library.layout import packages_to_move, with_own_roots, with_version_file
 from tests.grading.library.laboratory import LIBRARY, write_tree
 
 FLAT = HiddenTests(packages=("calc", "calc.ops"), arguments=("tests",), protected=("tests",))
@@ -73,6 +73,18 @@ def test_a_flat_submission_of_an_original_in_src(tmp_path: Path) -> None:
 def test_nothing_else_becomes_an_import_root(tmp_path: Path, files: dict[str, str]) -> None:
     """The original's layout counts first; leftovers of builds, environments and places outside never do."""
     assert with_own_roots(write_tree(tmp_path / "tree", files), FLAT) == FLAT
+
+
+@pytest.mark.parametrize(("folder", "moved"), [("code/engine", {"code/engine": "calc"}), ("code/calc", {})])
+def test_a_folder_moves_only_where_it_is_installed_under_another_name(
+    tmp_path: Path, folder: str, moved: dict[str, str]
+) -> None:
+    """Below one of its own name the package can be imported from where it lies."""
+    files = {
+        f"{folder}/__init__.py": LIBRARY,
+        "pyproject.toml": f"[tool.setuptools]\npackage-dir = {{calc = '{folder}'}}",
+    }
+    assert packages_to_move(write_tree(tmp_path / "tree", files), FLAT) == moved
 
 
 def test_links_and_extensions_keep_the_layout(tmp_path: Path) -> None:

@@ -93,6 +93,14 @@ def test_a_traceback_comes_with_its_test_within_bounds() -> None:
     assert report_before.results[NumberedTest("a")].detail == ""
 
 
+def test_what_a_file_of_tests_lacks_is_kept_as_it_was_said_first() -> None:
+    """What the submission runs later takes nothing back."""
+    said = _line("lacking", file="tests/test_a.py", names=["calc.add"])
+    report = parse_report(said + _line("lacking", file="tests/test_a.py", names=[]), TOKEN)
+
+    assert report.lacking == {"tests/test_a.py": ("calc.add",)}
+
+
 @pytest.mark.parametrize("order", [("passed", "failed"), ("failed", "passed")])
 def test_a_test_that_is_reported_twice_has_the_worse_outcome(order: tuple[str, str]) -> None:
     """Adding a second, better result gains nothing."""

@@ -35,6 +35,7 @@ def test_an_honest_run_has_none() -> None:
         ({"repeated": 3}, "more than once: 3"),
         ({"foreign": 4}, "not the runner's: 4"),
         ({"collected": 9}, "never reported: 8"),
+        ({"collected": 2}, "never reported: 1"),
         ({"exit_code": None}, "results without an end"),
         ({"results": {NumberedTest("t.py::a"): Result(outcome="passed", duration_s=900)}}, "900 s of 1 s"),
     ],
