@@ -28,7 +28,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_every_module_of_the_checkout_has_a_row() -> None:
-    """A module without a row, and a row without modules, fail `make check`; a removed package takes its rows along."""
+    """A module without a row, and a row without modules, fail `make check`; a removed package takes its rows."""
     found = [one for one in features() if (ROOT / "src" / one.owner).is_dir()]
     counts = counted(found)
     assert {one.name for one in found if counts.source[one.name]} == {one.name for one in found}
