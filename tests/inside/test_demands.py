@@ -340,6 +340,13 @@ def test_both_values_of_a_long_part_are_shown(tmp_path: Path) -> None:
     ]
 
 
+def test_what_only_one_list_has_is_named_by_its_place(tmp_path: Path) -> None:
+    """Once, and nothing is said of places that neither has."""
+    demand = _demand(tmp_path, "def test_a():\n    assert give([1, 2, 3, 4]) == [1, 2, 4]\n")
+    assert ".length: 4 != 3\n[2]: only left: 3" in demand
+    assert demand.count("only") == 1
+
+
 CALLING = """
 class Boat:
     def __init__(self, name, size=1):
