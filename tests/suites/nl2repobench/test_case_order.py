@@ -8,6 +8,7 @@ import pytest
 from groundup.domain.verdicts import Status
 from groundup.grading.library.hidden import NumberedTest
 from tests.grading.library.laboratory import LIBRARY, ORIGINAL
+from tests.needs import trouble
 from tests.suites.nl2repobench.trials import EXPECTED, RECIPE, Trial
 
 pytestmark = pytest.mark.end_to_end
@@ -38,7 +39,7 @@ async def _lost(trial: Trial, library: str, tests: Mapping[str, str] = FILES) ->
     """Return the new tests that a submission of *library* loses."""
     graded = await replace(trial, recipe=GRADED, original=tests).grade({"calc/__init__.py": library})
     assert graded.verdict.status is Status.GRADED
-    assert graded.verdict.facts["integrity"] == "clean"
+    assert graded.verdict.facts["integrity"] == ("unchecked" if trouble("groundup_integrity") else "clean")
     return [one.id for one in graded.tests if one.expected and one.outcome != "passed" and "each" in one.id]
 
 
