@@ -10,6 +10,7 @@ no value that goes on, and are left out; so are the classes that only the comman
 
 import ast
 import importlib
+import importlib.util
 import pkgutil
 import sys
 from collections import Counter, defaultdict, deque
@@ -25,7 +26,7 @@ import groundup
 from groundup.cli.main import main as run_command
 
 SOURCES = Path(__file__).parents[1] / "src"
-PACKAGES = ("groundup", "groundup_integrity")
+PACKAGES = tuple(name for name in ("groundup", "groundup_integrity") if importlib.util.find_spec(name))
 """What an evaluation may use."""
 DOORS = ("Suite", "Grader", "Agent", "SandboxProvider", "Sandbox", "EnvironmentBuilder")
 """What plug-ins implement or are handed."""

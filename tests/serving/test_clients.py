@@ -22,7 +22,7 @@ from groundup.cli.serve import serve_job
 from groundup.domain.errors import UsageError
 from groundup.registries.uv import uv_program
 from groundup.settings import load
-from tests.needs import lack
+from tests.needs import lack, need
 from tests.patience import patient
 from tests.serving.house import House, job_in, opened
 from tests.serving.proxy import breaking
@@ -32,6 +32,8 @@ PAGE = HERE.parents[1] / "docs" / "serving.md"
 PACKAGES = {"openreward": "openreward", "ors": "ors-sdk", "openenv": "openenv", "mcp": ""}
 """What the programs in `clients/` need; nothing: what these tests run with has it."""
 SMALL = ("mcp", "ors")
+BRIDGED = ("mcp", "openenv")
+"""Whose protocols are those of a package beside groundup."""
 SECTIONS = {"ORS": "openreward", "OpenEnv": "openenv", "NeMo Gym": "mcp", "MCP": "mcp"}
 
 Pythons = Callable[[str], str]
@@ -45,6 +47,8 @@ def python_of(tmp_path_factory: pytest.TempPathFactory) -> Pythons:
     made: dict[str, str] = {}
 
     def find(client: str) -> str:
+        if client in BRIDGED:
+            need("groundup_bridges")
         if client not in SMALL and not os.environ.get("CLIENTS"):
             lack("make clients", f"installing {client} takes a while")
         if not (package := PACKAGES[client]):

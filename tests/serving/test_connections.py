@@ -163,7 +163,7 @@ async def test_names_of_this_machine_are_not_given_away(tmp_path: Path) -> None:
             ("[::1]:80", 200),
             (f"sessions.localhost:{port}", 200),
         ):
-            assert (await client.http.get("/rows", headers={"Host": host})).status_code == status
+            assert (await client.http.get("/splits", headers={"Host": host})).status_code == status
 
 
 async def test_clients_do_not_share_names(tmp_path: Path) -> None:
