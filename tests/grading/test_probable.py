@@ -91,6 +91,13 @@ def test_a_port_in_a_script_and_a_version_below_its_name_are_found(tmp_path: Pat
     ]
 
 
+def test_a_package_that_lacks_a_name_of_its_own_leads_to_the_one_like_it() -> None:
+    """Nothing can be imported then, so no test tells it."""
+    said = "boats cannot be imported: AttributeError: module 'boats.hull' has no attribute 'moor_quickly'"
+    told = with_place(Reason(stage=Stage.IMPORT, message=said), LIBRARY).message
+    assert told == f"{said}; probably boats/hull.py:16: def moor_quick(boat):"
+
+
 def test_a_place_is_told_in_full_however_long_the_reason_is() -> None:
     """A reason holds 400 characters, so its own words are cut."""
     sources = Sources({"requirements.txt": "tide-engine==4.1\n"})

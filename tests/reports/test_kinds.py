@@ -90,6 +90,8 @@ def test_a_field_that_an_answer_lacks_is_of_the_contract(message: str) -> None:
         (Stage.IMPORT, "pkg lies at code/pkg in the submission; the tests expect it at pkg/", "wrong place"),
         (Stage.IMPORT, "No module named 'pkg'; the submission has it at a/pkg.py", "wrong place"),
         (Stage.IMPORT, "No module named 'pkg'; the tests expect it at pkg.py or pkg/", "not handed in"),
+        (Stage.IMPORT, "p cannot be imported: AttributeError: module 'p.q' has no attribute 'r'", "missing name"),
+        (Stage.IMPORT, "p cannot be imported: AttributeError: module 'os' has no attribute 'r'", "exception"),
         (Stage.INTAKE, "its archive cannot be read", "not handed in"),
         (Stage.INSTALL, "requirements.txt does not resolve", "did not install"),
         (Stage.START, "nothing answered within 30 s", "did not start"),

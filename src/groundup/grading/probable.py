@@ -119,15 +119,15 @@ def probable_place(message: str, demand: str, sources: Sources) -> str:
 
 
 def with_places(verdict: Verdict, submission: Path) -> Verdict:
-    """Return *verdict* with the line of *submission* where it was not installed, or answers elsewhere."""
-    if not any(one.stage in (Stage.INSTALL, Stage.START) for one in verdict.reasons):
+    """Return *verdict* with the line to mend where *submission* was not installed, imported or found."""
+    if not any(one.stage in (Stage.INSTALL, Stage.START, Stage.IMPORT) for one in verdict.reasons):
         return verdict
     sources = Sources.of(submission, MANIFESTS | _STARTERS)
     return verdict.but(reasons=tuple(with_place(one, sources) for one in verdict.reasons))
 
 
 def with_place(reason: Reason, sources: Sources) -> Reason:
-    """Return why a submission was not installed, or answers elsewhere, with the line that probably says so."""
+    """Return why a submission was not installed or imported, or answers elsewhere, with the line to mend."""
     port = _OTHER_PORT.search(reason.message)
     refused = _REFUSED_PACKAGE.search(reason.message)
     name = next(filter(None, refused.groups()), "") if refused else ""
@@ -138,8 +138,9 @@ def with_place(reason: Reason, sources: Sources) -> Reason:
         places = [one for one in sources.lines_with(pattern) if one[0].rpartition("/")[2] in MANIFESTS]
         places = _version_below(_REFUSED_VERSION.search(reason.message), places, sources) or places
     else:
-        return reason
-    said = _only(sources, places)
+        places = []
+    is_lacking = reason.stage is Stage.IMPORT and not places
+    said = probable_place(reason.message, "", sources) if is_lacking else _only(sources, places)
     if not said:
         return reason
     more = f"; probably {said}"

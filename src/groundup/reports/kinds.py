@@ -39,7 +39,9 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "missing name",
-            r"\bImportError: cannot import name\b|do not compile with the submission: .*cannot find symbol",
+            r"\bImportError: cannot import name\b"
+            r"|^(\w+) cannot be imported: AttributeError: (?:partially \w+ )?module '\1\b.* has no attribute"
+            r"|do not compile with the submission: .*cannot find symbol",
         ),
         ("not handed in", r"the submission has no file|nothing was handed in|the tests expect it at"),
         ("missing module", r"\b(?:ModuleNotFoundError|No module named)\b"),

@@ -39,7 +39,7 @@ from groundup.grading.library.execution import (
 from groundup.grading.library.haste import gave_up_for_good, is_certain
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import laid_out
-from groundup.grading.probable import with_guesses
+from groundup.grading.probable import with_guesses, with_places
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
@@ -252,8 +252,9 @@ class NL2RepoStrictGrader(Grader):
             "tests": round(execution.result.duration_s, 3),
             "total": round(time.monotonic() - began, 3),
         }
+        verdict = await asyncio.to_thread(with_places, verdict.but(timings_s=timings), submission)
         return Graded(
-            verdict=verdict.but(timings_s=timings),
+            verdict=verdict,
             tests=await asyncio.to_thread(with_guesses, _results(decision), submission),
             logs=_logs(execution, decision),
             repeat_alone=may_be_noise(decision, recipe.tests.timed),
