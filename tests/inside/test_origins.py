@@ -45,6 +45,17 @@ def nested(n):
 def numbered(n):
     return 1000 + n
 
+def open_days(days):
+    return [day for day in days if not is_open(day)]
+
+def refused(day):
+    return checked_name(day)
+
+def checked_name(day):
+    if not day:
+        return None
+    raise ValueError(day)
+
 def lines(n):
     for number in range(n):
         yield "line-%d" % (number * 2)
@@ -56,6 +67,7 @@ def hostile():
     return 77
 """
 TESTS = """
+import pytest
 import unittest
 import lib
 
@@ -77,6 +89,14 @@ def test_part():
 
 def test_generator():
     assert list(lib.lines(3)) == ["line-0", "line-1", "line-2"]
+
+def test_length():
+    assert len(lib.open_days(["monday", "sunday", "tuesday"])) == 1
+
+def test_no_error():
+    lib.count([1])
+    with pytest.raises(ValueError):
+        lib.refused("")
 
 def test_own_value():
     assert "abc" == "abd"
@@ -105,12 +125,17 @@ def _told(report: RunnerReport, tree: Path) -> dict[str, str]:
 
 
 def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None:
-    """Texts, numbers, truth values, parts of containers, generators; nothing where a test has it itself."""
+    """Texts, numbers, truth values, parts of containers, lengths, generators, and what returned but should raise.
+
+    Nothing where a test has the value itself.
+    """
     assert _told(_with_origins(tmp_path), tmp_path) == {
         "test_text": "return trimmed(text).upper()",
         "test_small_number": "return count(self.titles) + 1",
         "test_truth": 'return day == "monday"',
         "test_part": "return 1000 + n",
+        "test_length": "return [day for day in days if not is_open(day)]",
+        "test_no_error": "return None",
         "test_generator": 'yield "line-%d" % (number * 2)',
         "test_text_old": "return trimmed(text).upper()",
     }

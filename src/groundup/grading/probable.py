@@ -16,6 +16,7 @@ from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
+from groundup.sandbox.protocol import WORKSPACE
 
 _LACKS = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
 _NOT_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
@@ -48,6 +49,8 @@ _ENDS = re.compile(r"\b(?:os\._exit|sys\.exit|os\.abort|os\.kill|signal\.raise_s
 _DEFINED = re.compile(
     r"^(?P<indent>\s*)(?:async\s+)?(?:def|class)\s+(?P<name>\w+)|^(?P<variable>\w+)\s*(?::[^=]+)?="
 )
+_FUNCTION_BEGINS = re.compile(r"^\s*(?:async\s+)?def\s")
+_PLACE = re.compile(r"(?P<file>[^:]+):(?P<line>\d+): ")
 _QUOTED = re.compile(r"(?P<quote>[\"'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)")
 _FILLED = re.compile(r"\{[^{}]*\}|%[-\d.]*[sdrf]|\$\{[^}]*\}")
 """What is filled into a text by a program."""
@@ -97,8 +100,20 @@ def with_guesses(tests: tuple[TestResult, ...], submission: Path) -> tuple[TestR
 
 
 def _guessed(lost: _Lost, sources: Sources) -> _Lost:
-    place = lost.probably or probable_place(lost.message, lost.demand, sources)
+    place = probable_place(lost.message, lost.demand, sources)
+    if lost.probably and not _is_within(place, lost.probably, sources):
+        place = lost.probably
     return lost.but(probably=place) if place else lost
+
+
+def _is_within(place: str, origin: str, sources: Sources) -> bool:
+    """Whether a line stands in the function that returned at another, which a second run of the test saw."""
+    found, returned = _PLACE.match(place), _PLACE.match(origin.removeprefix(f"{WORKSPACE}/"))
+    if not found or not returned or found["file"] != returned["file"]:
+        return False
+    number, last = int(found["line"]), int(returned["line"])
+    between = [line for at, line in sources.numbered(found["file"]) if number < at <= last]
+    return number < last and not any(map(_FUNCTION_BEGINS.match, between))
 
 
 def probable_place(message: str, demand: str, sources: Sources) -> str:

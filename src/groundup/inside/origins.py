@@ -51,6 +51,9 @@ _SAID = re.compile(
     r"|(True|False) is not (?:true|false))"
 )
 """How pytest and unittest tell a value that is compared with none."""
+_NOT_RAISED = re.compile(r"^Failed: DID NOT RAISE\b|^(?:AssertionError: )?[\w.()', ]+ not raised\b")
+_LENGTH = re.compile(r"^ *\+ +where (\d+) = len\(", re.MULTILINE)
+"""How pytest tells the length of a value that was compared."""
 
 
 class Mark:
@@ -91,6 +94,26 @@ class Mark:
         )
 
 
+class Length(Mark):
+    """A value of this length is recognized."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(None)
+        self._length = length
+
+    def is_in(self, found: Any, depth: int = 0) -> bool:
+        """Whether *found* itself has that length."""
+        return type(found) in (list, tuple, dict, set, frozenset, str, bytes) and len(found) == self._length
+
+
+class Anything(Mark):
+    """Whatever a function returns: it should have raised."""
+
+    def is_in(self, found: Any, depth: int = 0) -> bool:
+        """Return true."""
+        return True
+
+
 def _inner(found: Any) -> Iterator[Any]:
     """Yield the parts of a value without running code of its class."""
     kind = type(found)
@@ -112,8 +135,12 @@ def _inner(found: Any) -> Iterator[Any]:
 
 def marks(demands: Any, message: str) -> list[Mark]:
     """Return by what the wrong value is recognized of the failure that *demands* explained last."""
+    if _NOT_RAISED.match(message):
+        return [Anything(None)]
+    length = _LENGTH.search(message)
     pair = demands.pair
-    return _said_marks(message) if pair is None else marks_of(pair[0], pair[1], demands.module.KINDS)
+    found = _said_marks(message) if pair is None else marks_of(pair[0], pair[1], demands.module.KINDS)
+    return [Length(int(length.group(1))), *found] if length else found
 
 
 def marks_of(left: Any, right: Any, children: Sequence[Any], depth: int = 0) -> list[Mark]:
