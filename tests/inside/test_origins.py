@@ -9,6 +9,7 @@ from groundup.inside.origins import Mark
 from tests.inside.test_runner import run_told
 
 LIBRARY = """
+import collections
 import os
 
 class Shelf:
@@ -47,6 +48,12 @@ def numbered(n):
 
 def open_days(days):
     return [day for day in days if not is_open(day)]
+
+def counts(words):
+    found = collections.defaultdict(int)
+    for word in words:
+        found[word] += 2
+    return found
 
 def refused(day):
     return checked_name(day)
@@ -93,6 +100,9 @@ def test_generator():
 def test_length():
     assert len(lib.open_days(["monday", "sunday", "tuesday"])) == 1
 
+def test_default_dict():
+    assert lib.counts("aab") == {"a": 2, "b": 1}
+
 def test_no_error():
     lib.count([1])
     with pytest.raises(ValueError):
@@ -135,6 +145,7 @@ def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None
         "test_truth": 'return day == "monday"',
         "test_part": "return 1000 + n",
         "test_length": "return [day for day in days if not is_open(day)]",
+        "test_default_dict": "return found",
         "test_no_error": "return None",
         "test_generator": 'yield "line-%d" % (number * 2)',
         "test_text_old": "return trimmed(text).upper()",

@@ -76,7 +76,9 @@ class Mark:
         kind = type(found)
         if self._part is not None and isinstance(found, (str, bytes)):
             return isinstance(self._part, str) == isinstance(found, str) and self._stands_in(found)
-        if self._part is None and kind is type(self._value):
+        if self._part is None and (
+            kind is type(self._value) or (type(self._value) is dict and issubclass(kind, dict))
+        ):
             return bool(found == self._value)
         if depth >= _DEEPEST or (self.is_common and depth > 0):
             return False
@@ -122,8 +124,8 @@ def _inner(found: Any) -> Iterator[Any]:
             if number >= _NODES:
                 return
             yield one
-    elif kind is dict:
-        for number, (name, one) in enumerate(found.items()):
+    elif issubclass(kind, dict):
+        for number, (name, one) in enumerate(dict.items(found)):
             if number >= _NODES:
                 return
             yield name
@@ -207,13 +209,14 @@ def _copied(value: Any, depth: int = 0) -> Any:
     kind = type(value)
     if kind in (int, float, bool, str, bytes, complex):
         return value
-    if depth > _DEEPEST or kind not in (list, tuple, set, frozenset, dict) or len(value) > _NODES:
+    is_dict = issubclass(kind, dict)  # such as one with defaults; it is compared as a plain one
+    if depth > _DEEPEST or not (is_dict or kind in (list, tuple, set, frozenset)) or len(value) > _NODES:
         return None
-    given: list[Any] = [part for one in value.items() for part in one] if kind is dict else [*value]
+    given: list[Any] = [part for one in dict.items(value) for part in one] if is_dict else [*value]
     got = [_copied(one, depth + 1) for one in given]
     if any(part is None and had is not None for part, had in zip(got, given)):  # noqa: B905 - Python 3.7
         return None
-    return dict(zip(got[::2], got[1::2])) if kind is dict else kind(got)  # noqa: B905
+    return dict(zip(got[::2], got[1::2])) if is_dict else kind(got)  # noqa: B905
 
 
 class _Call:
