@@ -76,10 +76,10 @@ class Mark:
         kind = type(found)
         if self._part is not None and isinstance(found, (str, bytes)):
             return isinstance(self._part, str) == isinstance(found, str) and self._stands_in(found)
-        if self._part is None and (
-            kind is type(self._value) or (type(self._value) is dict and issubclass(kind, dict))
-        ):
+        if self._part is None and kind is type(self._value):
             return bool(found == self._value)
+        if self._part is None and type(self._value) is dict and issubclass(kind, dict):
+            return dict.__eq__(found, self._value) is True
         if depth >= _DEEPEST or (self.is_common and depth > 0):
             return False
         if self.is_common and kind not in (tuple, list):
@@ -210,7 +210,9 @@ def _copied(value: Any, depth: int = 0) -> Any:
     if kind in (int, float, bool, str, bytes, complex):
         return value
     is_dict = issubclass(kind, dict)  # such as one with defaults; it is compared as a plain one
-    if depth > _DEEPEST or not (is_dict or kind in (list, tuple, set, frozenset)) or len(value) > _NODES:
+    if depth > _DEEPEST or not (is_dict or kind in (list, tuple, set, frozenset)):
+        return None
+    if (dict.__len__(value) if is_dict else len(value)) > _NODES:
         return None
     given: list[Any] = [part for one in dict.items(value) for part in one] if is_dict else [*value]
     got = [_copied(one, depth + 1) for one in given]
