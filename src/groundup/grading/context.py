@@ -19,6 +19,7 @@ from groundup.sandbox.protocol import Mount, SandboxProvider, writable_copy
 from groundup.sandbox.rooted import RootedProvider, UnpackedImage
 
 if TYPE_CHECKING:
+    from groundup.grading.library.execution import BegunRun
     from groundup.registries.gateway import RegistryGateway
     from groundup.registries.ledger import Trouble
 
@@ -30,6 +31,11 @@ class Slots:
         self.at_once = at_once or processors()
         self._free = asyncio.Semaphore(self.at_once)
         self._clearing = asyncio.Lock()
+
+    @property
+    def all_taken(self) -> bool:
+        """Whether who asks now has to wait."""
+        return self._free.locked()
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
@@ -79,6 +85,8 @@ class GradingContext:
     """For heavy work and what is timed; all contexts of a run share them."""
     repeats: Repeats = field(default_factory=Repeats)
     """How often tests run again at most."""
+    begun: "list[BegunRun]" = field(default_factory=list)
+    """Runs of hidden tests that wait to be told what they run."""
     lent: "list[RegistryGateway]" = field(default_factory=list)
     """Gateways that a submission's own commands were given; none of what they could not fetch is forgotten."""
 

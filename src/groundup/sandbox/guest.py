@@ -13,7 +13,7 @@ from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.inside.stopwatch import PERIOD_S, Stopwatch, threads_of
 from groundup.inside.supervisor import TOO_LARGE
 from groundup.sandbox.composition import base_environment
-from groundup.sandbox.deadlines import Meter, is_done_within, limited, note, silence_of
+from groundup.sandbox.deadlines import Debt, Meter, is_done_within, limited, note, silence_of
 from groundup.sandbox.launcher.limits import SandboxGroups, processes_below
 from groundup.sandbox.launcher_link import Event, LauncherLink, SupervisorLink
 from groundup.sandbox.pipes import Drain, close_all, drained_pipe, fed_pipe, settle
@@ -67,6 +67,8 @@ class SupervisedSandbox(Closing):
         self._meter = Meter(
             self._own_s, lambda: max(one.spec.limits.cpus for one in self.neighbours), self._threads
         )
+        self._debt = Debt()
+        self._meter.excuse(self._debt.owed_s)
         self._life: asyncio.TimerHandle | None = None
         self._uid = -1
         self._told = {Ending.MEMORY: 0, Ending.PROCESSES: 0}
@@ -129,8 +131,8 @@ class SupervisedSandbox(Closing):
             drains.append(drained_pipe(command.report_bytes, keep_tail=False))
             ends[command.report_fd] = drains[2][1]
         feed = None
-        if command.stdin:
-            feed, ends[0] = fed_pipe(command.stdin)
+        if command.stdin or command.stdin_later:
+            feed, ends[0] = fed_pipe(None if command.stdin_later else command.stdin)
         self._drains |= {drain for drain, _ in drains}
         # The counters are the whole sandbox's: only what they grow by from here on can be this command's.
         kills, refused = self._group.memory_kills(), self._group.refused_processes()
@@ -138,8 +140,12 @@ class SupervisedSandbox(Closing):
         try:
             key, exited = await self._execute(command, ends)
             timeout_s = limits.command_s if command.timeout_s is None else command.timeout_s
-            silence = silence_of(command, drains, stopwatch)
             try:
+                if feed and command.stdin_later:
+                    with self._debt.owing():
+                        feed.write(await command.stdin_later())
+                    stopwatch = self.stopwatch()
+                silence = silence_of(command, drains, stopwatch)
                 done = await is_done_within(exited, stopwatch, timeout_s, silence)
             except asyncio.CancelledError:
                 # The caller may remove the workspace next, so the command has to be gone before it goes on.

@@ -112,15 +112,19 @@ class Drain:
 class Feed:
     """Writes bytes to a pipe as fast as its reader takes them, then closes it."""
 
-    def __init__(self, descriptor: int, data: bytes) -> None:
+    def __init__(self, descriptor: int) -> None:
         """Takes ownership of *descriptor*."""
         self._descriptor = descriptor
-        self._left = memoryview(data)
+        self._left = memoryview(b"")
         self._loop = asyncio.get_running_loop()
         os.set_blocking(descriptor, False)
+
+    def write(self, data: bytes) -> None:
+        """Write *data*, which is all."""
+        self._left = memoryview(data)
         self._write()
         if self._descriptor >= 0:
-            self._loop.add_writer(descriptor, self._write)
+            self._loop.add_writer(self._descriptor, self._write)
 
     def close(self) -> None:
         """Stop writing."""
@@ -151,10 +155,13 @@ def drained_pipe(limit: int, *, keep_tail: bool = True) -> tuple[Drain, int]:
     return Drain(reading, Capture(limit, keep_tail=keep_tail)), writing
 
 
-def fed_pipe(data: bytes) -> tuple[Feed, int]:
-    """Return a feed and the read end to hand to a program (the caller closes it)."""
+def fed_pipe(data: bytes | None) -> tuple[Feed, int]:
+    """Return a feed and the read end to hand to a program (the caller closes it). None: *data* comes later."""
     reading, writing = os.pipe2(os.O_CLOEXEC)
-    return Feed(writing, data), reading
+    feed = Feed(writing)
+    if data is not None:
+        feed.write(data)
+    return feed, reading
 
 
 def close_all(*descriptors: int) -> None:

@@ -6,7 +6,7 @@ Knows nothing of tasks or grades. Everything that comes out of a sandbox is host
 
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, Self
@@ -81,6 +81,10 @@ class Command(Record):
     cwd: str = WORKSPACE
     environment: dict[str, str] = Field(default={}, description="added to the sandbox's")
     stdin: bytes = b""
+    stdin_later: Callable[[], Awaitable[bytes]] | None = Field(
+        default=None,
+        description="gives `stdin` once the program has started; nothing is counted until then",
+    )
     timeout_s: float | None = Field(
         default=None, description="by the sandbox's stopwatch; None: the sandbox's `command_s`"
     )

@@ -11,7 +11,11 @@ import asyncio
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
@@ -42,6 +46,7 @@ from groundup.grading.library.staging import (
     TRUSTED,
     import_path,
     inside,
+    lay_tests,
     stage,
 )
 from groundup.inside import source_of
@@ -178,8 +183,85 @@ async def run_hidden_tests(
 ) -> Execution:
     """Compose *library*'s submission with the original's tests and run them without those that *ended* a run.
 
-    What was laid out is removed.
+    What was laid out is removed. One of the context's runs that have begun is used, if there is any.
     """
+    begun = None if ended else _ready(library, context)
+    if begun is None:
+        return await _executed(library, context, overlay, ended)
+    begun.overlay.set_result(overlay)
+    return await begun.execution
+
+
+class BegunRun:
+    """A run whose interpreter starts, imports pytest and waits in its sandbox to be told what it runs.
+
+    Nothing of the submission can be imported there until then. Its *library* has no extensions to compile, and no
+    tests among writable files.
+    """
+
+    def __init__(self, library: LibraryUnderTest, context: GradingContext) -> None:
+        self.library = library
+        self.overlay: asyncio.Future[Overlay] = asyncio.get_running_loop().create_future()
+        self.waits = asyncio.Event()
+        self.execution = asyncio.create_task(_executed(library, context, Overlay(), begun=self))
+        self._began_s = time.monotonic()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it has not failed and not waited for so long that the end of its time is near."""
+        return not self.execution.done() and time.monotonic() - self._began_s < _WAITS_S
+
+    async def told(self) -> Overlay:
+        """Wait for what it runs."""
+        self.waits.set()
+        return await self.overlay
+
+
+_WAITS_S = 300.0
+
+
+@asynccontextmanager
+async def runs_begun(
+    library: LibraryUnderTest, context: GradingContext, number: int
+) -> AsyncIterator[GradingContext]:
+    """Yield *context* with so many runs of *library* that begin where nobody wants a processor; end those left."""
+    number = 0 if library.hidden.writable or library.hidden.extensions else number
+    every: list[BegunRun] = []
+    later = replace(context, begun=[])
+
+    async def begin() -> None:
+        for _ in range(number):
+            if context.slots.all_taken or any(begun.overlay.done() for begun in every):
+                return
+            every.append(BegunRun(library, context))
+            later.begun.append(every[-1])
+            await every[-1].waits.wait()
+
+    beginning = asyncio.create_task(begin())
+    try:
+        yield later
+    finally:
+        beginning.cancel()
+        for begun in every:
+            begun.execution.cancel()
+        await asyncio.gather(beginning, *(begun.execution for begun in every), return_exceptions=True)
+
+
+def _ready(library: LibraryUnderTest, context: GradingContext) -> BegunRun | None:
+    for begun in context.begun:
+        if begun.library is library and begun.is_usable:
+            context.begun.remove(begun)
+            return begun
+    return None
+
+
+async def _executed(
+    library: LibraryUnderTest,
+    context: GradingContext,
+    overlay: Overlay,
+    ended: tuple[FatalTest, ...] = (),
+    begun: BegunRun | None = None,
+) -> Execution:
     hidden, environment = library.hidden, library.environment
     scratch = context.scratch / f"tests-{secrets.token_hex(4)}"
     scratch.mkdir(parents=True)
@@ -187,19 +269,34 @@ async def run_hidden_tests(
         library = await with_extensions(library, context, scratch)
         # The same program each time: what its compilation takes, every run of tests would.
         compiled_runner = await bytecode_for(environment, source_of(RUNNER), f"{TRUSTED}/{RUNNER}")
+        changed = overlay.changed if begun is None else None
         whole, composed = await asyncio.to_thread(
-            stage, library, scratch, overlay.changed, compiled_runner, context.timeout_s
+            stage, library, scratch, changed, compiled_runner, context.timeout_s
         )
         # Marks the runner's lines. It comes by standard input, which is read to its end before the submission is
         # imported.
         token = secrets.token_hex(16)
         spec, variables = without_python_variables(whole)
+        program = RUNNER if compiled_runner is None else COMPILED_RUNNER
+        command = Command(
+            argv=(environment.executable, "-s", "-B", f"{TRUSTED}/{program}"),
+            cwd=inside(hidden.cwd),
+            report_fd=REPORT_FD,
+            parting_signal=PARTING_SIGNAL,
+            silence_s=test_timeout_s(hidden, context),
+        )
+
+        async def told_later(begun: BegunRun) -> bytes:
+            overlay = await begun.told()
+            await asyncio.to_thread(lay_tests, library, scratch, composed, overlay.changed)
+            return _asked(hidden, overlay, token, ended, variables)
+
+        if begun is None:
+            command = command.but(stdin=_asked(hidden, overlay, token, ended, variables))
+        else:
+            command = command.but(stdin_later=partial(told_later, begun))
         async with await context.provider.open(spec) as sandbox:
-            program = RUNNER if compiled_runner is None else COMPILED_RUNNER
-            argv = (environment.executable, "-s", "-B", f"{TRUSTED}/{program}")
-            command = _command(argv, hidden, overlay, token, ended, variables)
-            silence_s = test_timeout_s(hidden, context)
-            result = await sandbox.run(command.but(silence_s=silence_s))
+            result = await sandbox.run(command)
             peak = sandbox.usage().peak_memory_mb
     finally:
         await asyncio.to_thread(remove_tree, scratch)
@@ -234,14 +331,14 @@ def without_python_variables(spec: SandboxSpec) -> tuple[SandboxSpec, dict[str, 
     return spec.but(environment={**others, **kept}), variables
 
 
-def _command(
-    argv: tuple[str, ...],
+def _asked(
     hidden: HiddenTests,
     overlay: Overlay,
     token: str,
     ended: tuple[FatalTest, ...],
     variables: dict[str, str],
-) -> Command:
+) -> bytes:
+    """Return what the runner reads."""
     places = hidden.arguments
     if overlay.chosen is not None and not overlay.collects_all:  # only their files, in their order
         places = tuple(dict.fromkeys(test.file for test in overlay.chosen))
@@ -281,13 +378,7 @@ def _command(
         "left_out_tests": [end.test for end in ended if not end.whole_file],
         "left_out_files": [end.test.file for end in ended if end.whole_file],
     }
-    return Command(
-        argv=argv,
-        cwd=inside(hidden.cwd),
-        stdin=json.dumps(spec).encode(),
-        report_fd=REPORT_FD,
-        parting_signal=PARTING_SIGNAL,
-    )
+    return json.dumps(spec).encode()
 
 
 def _case_order(hidden: HiddenTests, overlay: Overlay) -> dict[str, list[str]]:

@@ -22,7 +22,7 @@ from groundup.grammars import python_tree
 from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxSpec
 from groundup.trees.walking import FOLDER, TreeEntry, read_chunks, read_regular, walk
-from groundup.trees.writer import TreeLimits, TreeWriter
+from groundup.trees.writer import TreeLimits, TreeWriter, disk_errors
 
 _LARGEST = 1024 * 1024
 
@@ -162,15 +162,15 @@ _MAX_DEPTH = 101
 def stage(
     library: LibraryUnderTest,
     scratch: Path,
-    changed: Mapping[str, bytes] = MappingProxyType({}),
+    changed: Mapping[str, bytes] | None = MappingProxyType({}),
     compiled_runner: bytes | None = None,
     timeout_s: float | None = None,
 ) -> tuple[SandboxSpec, CompositionPlan]:
     """Compose below *scratch*; return the sandbox of the hidden tests, and what of the submission is in it.
 
-    *changed*: what restored files hold in place of their own text; *timeout_s*: in place of the recipe's. Raises
-    `SubmissionError` for too large a tree, `TaskError` for a wrong recipe, and `MachineError` for a program that
-    is not there.
+    *changed*: what restored files hold in place of their own text; None: nothing, until `lay_tests` writes them.
+    *timeout_s*: in place of the recipe's. Raises `SubmissionError` for too large a tree, `TaskError` for a wrong
+    recipe, and `MachineError` for a program that is not there.
     """
     submission, original, hidden = library.submission, library.original, library.hidden
     composed = plan(_listing(submission), _listing(original), hidden, top_level_modules(library.environment))
@@ -196,6 +196,18 @@ def stage(
     _write_trusted(trusted, hidden, library.environment.executable, compiled_runner)
     mounts = (Mount(source=trusted, target=TRUSTED), *mounts)
     return _sandbox(workspace, mounts, hidden, library.environment, timeout_s or hidden.timeout_s), composed
+
+
+def lay_tests(
+    library: LibraryUnderTest, scratch: Path, composed: CompositionPlan, changed: Mapping[str, bytes]
+) -> None:
+    """Write the restored files that `stage` left empty, in one go: their times tell nothing of *changed*."""
+    for entry in _entries(library.original):
+        path = "/".join(entry.parts)
+        if entry.kind == "file" and path in composed.restored:
+            text = changed[path] if path in changed else read_regular(library.original / path, CAPS.bytes)
+            with disk_errors(scratch):
+                (scratch / "restored" / path).write_bytes(text)
 
 
 def _sandbox(
@@ -272,7 +284,10 @@ def _entries(root: Path) -> Iterator[TreeEntry]:
 
 
 def _copy_chosen(
-    source: Path, chosen: frozenset[str], writer: TreeWriter, changed: Mapping[str, bytes] = MappingProxyType({})
+    source: Path,
+    chosen: frozenset[str],
+    writer: TreeWriter,
+    changed: Mapping[str, bytes] | None = MappingProxyType({}),
 ) -> None:
     for entry in _entries(source):
         path = "/".join(entry.parts)
@@ -283,8 +298,8 @@ def _copy_chosen(
             writer.folder(entry.parts)
         elif entry.kind == "link":
             writer.link(entry.parts, entry.target())
-        elif path in changed:
-            writer.file(entry.parts, [changed[path]], executable=entry.executable)
+        elif changed is None or path in changed:
+            writer.file(entry.parts, [changed[path]] if changed else [], executable=entry.executable)
         else:
             descriptor = entry.open()
             try:

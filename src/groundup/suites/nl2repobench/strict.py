@@ -16,7 +16,7 @@ from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
-from groundup.grading.library.belief import checker
+from groundup.grading.library.belief import checker, checks
 from groundup.grading.library.decision import (
     FACT,
     MAX_REASONS,
@@ -33,6 +33,7 @@ from groundup.grading.library.execution import (
     Execution,
     logs_of,
     run_to_the_end,
+    runs_begun,
     sandbox_to_look_around,
     with_extensions,
 )
@@ -92,9 +93,25 @@ async def judge(
     is worth, and what puts the score on fresh inputs beside that, where there are some.
     """
     async with context.slots.taken():
-        at_step("hidden tests")
         library = await with_extensions(library, context, context.scratch)
-        last = await run_to_the_end(library, context)
+    further = checks() + (fresh is not None and fresh.digest(recipe.task) is not None)
+    async with runs_begun(library, context, further) as later:
+        async with context.slots.taken():
+            at_step("hidden tests")
+            last = await run_to_the_end(library, context)
+        return last, *await _believed(last, library, recipe, later, deep=deep, fresh=fresh)
+
+
+async def _believed(
+    last: Execution,
+    library: LibraryUnderTest,
+    recipe: Recipe,
+    context: GradingContext,
+    *,
+    deep: bool,
+    fresh: FreshRuns | None,
+) -> tuple[Decision, Beside | None]:
+    """Decide what *last* is worth, and check it."""
     decision = decide(recipe.expected, recipe.tests, last.report, last.result, last.ended, last.kept)
     freshly = asyncio.create_task(_with_fresh_inputs(fresh, decision, library, recipe, context))
     try:
@@ -109,7 +126,7 @@ async def judge(
     finally:
         freshly.cancel()
         await asyncio.gather(freshly, return_exceptions=True)
-    return last, decision._replace(integrity=integrity), seen
+    return decision._replace(integrity=integrity), seen
 
 
 async def _with_fresh_inputs(
