@@ -20,6 +20,7 @@ from groundup.sandbox.protocol import Ending
 from groundup_integrity.false_forms import FalseForms, HiddenSuite, function_of, suite_of, suite_of_layer
 from groundup_integrity.integrity import (
     FEW_FUNCTIONS,
+    LEAST_CLAIMED,
     Contradiction,
     Draw,
     contradiction,
@@ -149,17 +150,17 @@ class Check:
     ) -> tuple[Answer, str]:
         """Say what it means that a check of *draw* has no end, though the run that counts ended well.
 
-        Its tests run again in their true form. An honest library ends then as it did; one whose process dies
-        there, too, and once more, shows another face than in the run that counts. Who ends well with true forms
-        alone, and dies before the first test wherever some are false, looks at the files of its tests. A file that
-        can be collected no more is a small death of the same kind.
+        Its tests run again in their true form, in files that say so in other words. An honest library ends then as
+        it did; one whose process dies there, too, and once more, shows another face than in the run that counts.
+        Who ends well with true forms alone, and dies before the first test wherever some are false, looks at the
+        files of its tests. A file that can be collected no more is a small death of the same kind.
         """
         suspect: tuple[Answer, str] = "suspect", f"the check of its passed tests has no end: {why}"
-        true = self._among_all(Draw(true=frozenset(candidates)))
-        first, again = await self._run("as they are", true, collects_all=True)
+        true, overlay = self._among_all(Draw(true=frozenset(candidates))), Overlay(changed=self._reworded())
+        first, again = await self._run("as they are", true, overlay, collects_all=True)
         if first.unfinished:
-            second, once_more = await self._run("as they are, once more", true, collects_all=True)
-            if second.unfinished and _ends_itself(again) and _ends_itself(once_more):
+            second, once_more = await self._run("as they are, once more", true, overlay, collects_all=True)
+            if second.unfinished and self._dies(again) and self._dies(once_more):
                 return "tampered", f"{DIES}: {second.unfinished}"
             return suspect
         if not self._begins_no_test(run):
@@ -185,7 +186,7 @@ class Check:
         true = (seen.failed_true - {*false}) if claimed else frozenset[NumberedTest]()
         draw = self._among_all(Draw(true=true, false=frozenset(false)))
         overlay = Overlay(
-            changed=self.forms.failing_at_ends(at_ends),
+            changed=self._reworded() | self.forms.failing_at_ends(at_ends),
             failing=tuple(test for test in false if function_of(test) not in map(function_of, at_ends)),
         )
         again, run = await self._run("once more, made to fail or alone", draw, overlay, collects_all=True)
@@ -224,6 +225,23 @@ class Check:
         self.log += log_of(f"{name}, seed {self.seed}", told, lambda test: _outcome(run, test))
         unfinished = why.message if why else self._uncollected(run) if collects_all else ""
         return contradiction(draw, run, unfinished), run
+
+    def _reworded(self) -> dict[str, bytes]:
+        """Return the sources of the tests with an idle text at their ends: other files that test the same.
+
+        Who compares them with those that it knows takes true forms for false ones.
+        """
+        remark = f'\n"{self.random.randbytes(12).hex()}"\n'.encode()
+        sources = self.suite.paths
+        return {path: self.suite.text(path).source + remark for path in sorted(sources) if self.suite.body(path)}
+
+    def _dies(self, run: Execution) -> bool:
+        """Say whether a run ended as no honest one ends by chance, without its time, its memory or another limit.
+
+        Or before its first test, or in several tests that had passed: two such runs are no chance.
+        """
+        ended = {end.test for end in run.ended} | {run.report.running}
+        return _ends_itself(run) or _dies_early(run) or len(ended & self.passed.keys()) >= LEAST_CLAIMED
 
     def _begins_no_test(self, run: Execution) -> bool:
         return _dies_early(run) or bool(self._uncollected(run))

@@ -121,6 +121,31 @@ class SandboxContract:
         assert result.ok
         assert result.stdout == data
 
+    async def test_standard_input_can_come_later(self, sandbox: Sandbox) -> None:
+        """A program may wait for it for longer than its limit; it counts from then on."""
+
+        async def later() -> bytes:
+            await asyncio.sleep(4)
+            return b"input"
+
+        result = await sandbox.run(Command(argv=("cat",), stdin_later=later, timeout_s=3))
+        assert (result.ending, result.stdout) == (Ending.EXITED, b"input")
+        assert result.duration_s < 4 or result.counted_s < 3
+
+    async def test_who_waits_for_standard_input_can_be_ended(self, sandbox: Sandbox) -> None:
+        """The sandbox is of use afterwards."""
+        never: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        async def later() -> bytes:
+            return await never
+
+        waiting = asyncio.create_task(sandbox.run(Command(argv=("cat",), stdin_later=later)))
+        await asyncio.wait([waiting], timeout=0.2)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (await sandbox.run(sh("true"))).ok
+
     async def test_a_silent_report_ends_a_command(self, sandbox: Sandbox) -> None:
         """A command that was to tell of itself and does not is ended as by its time; one that tells is not."""
         silent = sh("echo told >&3; sleep 300", timeout_s=200, report_fd=3, silence_s=3)

@@ -83,7 +83,7 @@ class Command(Record):
     stdin: bytes = b""
     stdin_later: Callable[[], Awaitable[bytes]] | None = Field(
         default=None,
-        description="gives `stdin` once the program has started; nothing is counted until then",
+        description="gives `stdin`, if possible after the program has started; no limit counts until then",
     )
     timeout_s: float | None = Field(
         default=None, description="by the sandbox's stopwatch; None: the sandbox's `command_s`"

@@ -8,7 +8,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots
-from groundup.grading.library.staging import TRUSTED, stage
+from groundup.grading.library.staging import TRUSTED, lay_tests, stage
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from tests.grading.library.laboratory import NO_ENVIRONMENT
 
@@ -31,6 +31,21 @@ def original(tmp_path: Path) -> Path:
         tmp_path / "original",
         {"calc/__init__.py": "secret = 1\n", "tests/test_a.py": "# hidden\n", "tests/data/x.txt": "original\n"},
     )
+
+
+def test_tests_can_be_laid_once_they_are_known(tmp_path: Path) -> None:
+    """Until then their files are empty; then all are written, in one go, so that none is younger than the rest."""
+    original = _write(tmp_path / "orig", {"calc.py": "", "tests/test_a.py": "true", "tests/deep/data.txt": "data"})
+    library = LibraryUnderTest(_write(tmp_path / "sub", {}), original, HIDDEN, NO_ENVIRONMENT)
+    scratch = tmp_path / "scratch"
+    spec, composed = stage(library, scratch, None)
+    (tests,) = (mount.source for mount in spec.mounts if mount.target == f"{WORKSPACE}/tests")
+    known = {name: (tests / name).stat() for name in ("test_a.py", "deep/data.txt")}
+    assert [status.st_size for status in known.values()] == [0, 0]
+    lay_tests(library, scratch, composed, {"tests/test_a.py": b"false"})
+
+    assert {name: (tests / name).read_text() for name in known} == {"test_a.py": "false", "deep/data.txt": "data"}
+    assert all((tests / name).stat().st_ino == status.st_ino for name, status in known.items()), "as mounted"
 
 
 def _stage(tmp_path: Path, submission: Path, original: Path, hidden: HiddenTests = HIDDEN) -> SandboxSpec:
