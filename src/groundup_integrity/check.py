@@ -135,15 +135,15 @@ class Check:
             passed_false=seen.passed_false | spot.passed_false, failed_true=seen.failed_true | spot.failed_true
         )
         able = len(set(map(function_of, draw.false | first.false)))
+        said, why, unfinished = answer.answer, "", seen.unfinished
         if is_forged(both.passed_false, able) or is_claimed(both.failed_true):
-            said, why = await self._confirmed(both, len(draw.true | first.true), able)
+            said, why, cut = await self._confirmed(both, len(draw.true | first.true), able)
             if said == "clean" and is_claimed(seen.failed_true):
                 said, why = "suspect", f"{len(seen.failed_true)} {UNREPEATED}"
-            return answer._replace(answer=said, why=why)
-        if seen.unfinished:
-            said, why = await self._without_end(candidates, draw, seen.unfinished, run)
-            return answer._replace(answer=said, why=why)
-        return answer
+            unfinished = unfinished or cut
+        if unfinished and said != "tampered":
+            said, why = await self._without_end(candidates, draw, unfinished, run)
+        return answer._replace(answer=said, why=why)
 
     async def _without_end(
         self, candidates: Iterable[NumberedTest], draw: Draw, why: str, run: Execution
@@ -173,11 +173,11 @@ class Check:
             return "tampered", f"{LOOKS}: {third.unfinished}"
         return suspect
 
-    async def _confirmed(self, seen: Contradiction, of: int, able: int) -> tuple[Answer, str]:
+    async def _confirmed(self, seen: Contradiction, of: int, able: int) -> tuple[Answer, str, str]:
         """Run what accuses once more: false forms that passed made to fail, true ones that failed as they are.
 
-        Clean where nothing is left of it. *of*: how many tests ran in their true form; *able*: how many functions
-        in their false one.
+        Clean where nothing is left of it; the last is why that run has no end. *of*: how many tests ran in their
+        true form; *able*: how many functions in their false one.
         """
         forged, claimed = is_forged(seen.passed_false, able), is_claimed(seen.failed_true)
         false = sorted(seen.passed_false) if forged else []
@@ -192,16 +192,16 @@ class Check:
         again, run = await self._run("once more, made to fail or alone", draw, overlay, collects_all=True)
         number, changed = len(seen.passed_false), _changed(self.true) or _changed(run)
         if is_forged(again.passed_false, able):
-            return "tampered", f"{len(again.passed_false)} {FORGED}"
+            return "tampered", f"{len(again.passed_false)} {FORGED}", ""
         if forged and changed:
-            return "tampered", f"{number} {MEDDLED}, and it changed {changed}"
+            return "tampered", f"{number} {MEDDLED}, and it changed {changed}", ""
         if claimed and is_claimed(again.failed_true, of):
-            return "tampered", f"{len(again.failed_true)} {CLAIMED}"
+            return "tampered", f"{len(again.failed_true)} {CLAIMED}", ""
         if forged:
-            return "suspect", f"{number} {MEDDLED}; made to fail, they fail"
+            return "suspect", f"{number} {MEDDLED}; made to fail, they fail", again.unfinished
         if is_claimed(again.failed_true):
-            return "suspect", f"{len(again.failed_true)} {UNREPEATED}"
-        return "clean", ""
+            return "suspect", f"{len(again.failed_true)} {UNREPEATED}", again.unfinished
+        return "clean", "", again.unfinished
 
     async def _run(
         self, name: str, draw: Draw, overlay: Overlay | None = None, *, collects_all: bool = False
