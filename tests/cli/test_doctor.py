@@ -74,7 +74,7 @@ def test_each_advice_is_given_once_and_the_shortest_way_to_more_last(
     assert len(set(lines)) == len(lines)
     assert sum("UV_PYTHON_INSTALL_MIRROR" in line for line in lines) == 1
     if ended.code == 0:
-        assert " of 99 tasks of nl2repobench, 0 of 30 tasks of repogenesis" in lines[-2]
+        assert " of 100 tasks of nl2repobench, 0 of 30 tasks of repogenesis" in lines[-2]
         assert lines[-1].startswith("groundup: the shortest way to ")
         assert "more: `uv python install 3." in lines[-1]
 
