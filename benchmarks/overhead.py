@@ -11,6 +11,8 @@ One run measures pairs, which alternate so that other load meets both alike:
 - one warm evaluation of the tasks (`all`: of every one that can be graded here) beside the sum of their tests by
   plain pytest, divided by the processors; 0 rounds: only this;
 - what a person waits for: `groundup --help` and `groundup tasks`;
+- with `--gradings` first: nothing of this, but gradings of oracles in one process, in pairs with the same tests by plain
+  pytest in the same sandbox: what follows the run that counts is the check and fresh inputs;
 - with `--profile` first: nothing of this, but where the processor time of a run of one attempt at jsonlines goes,
   of eight with `--jobs 2`, of all oracles (with `--all`), and of an episode as a server plays it, by
   `benchmarks.phases`.
@@ -46,7 +48,9 @@ from groundup.runs.gradable import lacking
 from groundup.sandbox.protocol import WORKSPACE
 from groundup.settings import Settings, load
 from groundup.suites.base import AtHand
+from groundup.suites.nl2repobench.fresh import fresh_runs
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup.suites.nl2repobench.suite import create
 from groundup.trees.writer import copy_tree
 
@@ -100,6 +104,9 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if sys.argv[1:2] == ["--profile"]:
         print_profile(every="--all" in sys.argv)
+        return
+    if sys.argv[1:2] == ["--gradings"]:
+        asyncio.run(print_gradings(int(sys.argv[2]), tuple(sys.argv[3:]) or TASKS, load()))
         return
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     tasks = tuple(sys.argv[2:]) or TASKS
@@ -309,6 +316,24 @@ async def plain_times(libraries: dict[str, LibraryUnderTest], settings: Settings
             if found.trouble or lost:
                 print(f"{task} by plain pytest: {lost} expected tests did not pass {found.trouble}", flush=True)
     return taken
+
+
+async def print_gradings(rounds: int, tasks: Sequence[str], settings: Settings) -> None:
+    """Say how long each oracle's grading takes, and what of it follows the run that counts: medians of *rounds*."""
+    suite, grader = create(settings), NL2RepoStrictGrader(shipped_recipes(), fresh_runs(None))
+    print(f"{'':<24}{'plain s':>9}{'grading s':>11}{'counted s':>11}{'the rest s':>12}{'more than plain s':>19}")
+    libraries = await originals(tasks, settings)
+    async with opened_context(settings) as context:
+        for task, library in libraries.items():
+            rows = []
+            for _ in range(rounds + 1):  # the first finds nothing at hand
+                plain_s, began = (await plain_run(library, context)).seconds, time.perf_counter()
+                graded = await grader.grade(suite.by_name()[task], library.submission, context)
+                whole_s, counted_s = time.perf_counter() - began, graded.verdict.timings_s["tests"]
+                rows.append((plain_s, whole_s, counted_s, whole_s - counted_s, whole_s - plain_s))
+            shown = [statistics.median(column) for column in zip(*rows[1:], strict=True)]
+            widths = (9, 11, 11, 12, 19)
+            print(f"{task:<24}" + "".join(f"{one:>{width}.2f}" for one, width in zip(shown, widths, strict=True)))
 
 
 def print_together(tasks: Sequence[str], settings: Settings, folder: Path) -> None:
