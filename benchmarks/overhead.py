@@ -11,8 +11,8 @@ One run measures pairs, which alternate so that other load meets both alike:
 - one warm evaluation of the tasks (`all`: of every one that can be graded here) beside the sum of their tests by
   plain pytest, divided by the processors; 0 rounds: only this;
 - what a person waits for: `groundup --help` and `groundup tasks`;
-- with `--gradings` first: nothing of this, but gradings of oracles in one process, in pairs with the same tests by plain
-  pytest in the same sandbox: what follows the run that counts is the check and fresh inputs;
+- with `--gradings` first: nothing of this, but gradings of oracles in one process, in pairs with the same tests by
+  plain pytest in the same sandbox: what follows the run that counts is the check and fresh inputs;
 - with `--profile` first: nothing of this, but where the processor time of a run of one attempt at jsonlines goes,
   of eight with `--jobs 2`, of all oracles (with `--all`), and of an episode as a server plays it, by
   `benchmarks.phases`.
@@ -319,7 +319,7 @@ async def plain_times(libraries: dict[str, LibraryUnderTest], settings: Settings
 
 
 async def print_gradings(rounds: int, tasks: Sequence[str], settings: Settings) -> None:
-    """Say how long each oracle's grading takes, and what of it follows the run that counts: medians of *rounds*."""
+    """Say how long each oracle's grading takes, and what of it follows the run that counts: medians."""
     suite, grader = create(settings), NL2RepoStrictGrader(shipped_recipes(), fresh_runs(None))
     print(f"{'':<24}{'plain s':>9}{'grading s':>11}{'counted s':>11}{'the rest s':>12}{'more than plain s':>19}")
     libraries = await originals(tasks, settings)
