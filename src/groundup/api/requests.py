@@ -227,12 +227,8 @@ def _sandbox(name: str | None, image: str | None) -> str | None:
     """Return how a run's configuration names a sandbox that is made from *image*; None: the user named neither."""
     if image is None:
         return name
-    if names_image_file(image):
-        name = name or "bubblewrap"
-        if "{" not in image:  # other files are those of single tasks
-            from groundup.environments.images import image_file
-
-            image_file(image)
+    if name is None and names_image_file(image):
+        name = "bubblewrap"
     if name is None:
         raise UsageError(
             "--image says what containers are made from; say `--sandbox docker` or `podman`, too, or name a file"

@@ -16,10 +16,11 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
+from groundup.domain.names import names_image_file, unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Verdict
+from groundup.environments.images import image_file
 from groundup.episodes.backends import SANDBOXES, named
 from groundup.reports.formats import ShownReport
 from groundup.runs.execution import execute, fleet_wanted, refuse
@@ -114,7 +115,10 @@ class NewRun(NamedTuple):
     def plan(self) -> RunPlan:
         """Decide what the run would do. Raises `UsageError`, naming the nearest task."""
         refuse_unusable(self.settings.output, self.run_id)
-        SANDBOXES.find(named(self.configuration.sandbox)[0])  # before the plan, which may read every submission
+        provider, image = named(self.configuration.sandbox)
+        SANDBOXES.find(provider)  # before the plan, which may read every submission
+        if image and names_image_file(image) and "{" not in image:  # others are those of single tasks
+            image_file(image)
         made = make_plan(
             self.configuration,
             self.settings,
