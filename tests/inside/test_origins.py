@@ -55,6 +55,10 @@ def counts(words):
         found[word] += 2
     return found
 
+def due(start, days):
+    due = start + 100 * days
+    return max(due, 0)
+
 def refused(day):
     return checked_name(day)
 
@@ -103,6 +107,9 @@ def test_length():
 def test_default_dict():
     assert lib.counts("aab") == {"a": 2, "b": 1}
 
+def test_variable():
+    assert lib.due(7, 3) == 37
+
 def test_no_error():
     lib.count([1])
     with pytest.raises(ValueError):
@@ -145,7 +152,8 @@ def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None
         "test_truth": 'return day == "monday"',
         "test_part": "return 1000 + n",
         "test_length": "return [day for day in days if not is_open(day)]",
-        "test_default_dict": "return found",
+        "test_default_dict": "found[word] += 2",
+        "test_variable": "due = start + 100 * days",
         "test_no_error": "return None",
         "test_generator": 'yield "line-%d" % (number * 2)',
         "test_text_old": "return trimmed(text).upper()",

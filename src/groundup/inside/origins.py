@@ -224,7 +224,7 @@ def _copied(value: Any, depth: int = 0) -> Any:
 class _Call:
     """A call of a function of the submission."""
 
-    __slots__ = ("above", "code", "gave", "had", "line", "order")
+    __slots__ = ("above", "code", "gave", "had", "held", "line", "order")
 
     def __init__(self, code: types.CodeType, above: Any, had: Sequence[bool]) -> None:
         self.code = code
@@ -233,8 +233,28 @@ class _Call:
         """By mark: whether it was in what the function got."""
         self.gave: Sequence[bool] = ()
         """By mark: whether it was in what the function returned."""
+        self.held: Sequence[str] = ()
+        """By mark: the variable that held it at the end; "" for none, and for several."""
         self.line = 0
         self.order = 0
+
+    def made_at(self, number: int) -> int:
+        """Return the one line that gave a variable what the function returned, else where it ended."""
+        name = self.held[number] if number < len(self.held) else ""
+        if not name:
+            return self.line
+        lines = [
+            (at, linecache.getline(self.code.co_filename, at)) for at in range(self.code.co_firstlineno, self.line)
+        ]
+        changed = re.compile(
+            rf"^\s*{name}(?:\[.*\]\s*\W{{0,2}}=(?!=)|\.(?:append|add|update|extend|insert|setdefault)\()"
+        )
+        given = re.compile(rf"^\s*{name}\s*(?::[^=]+)?(?:[-+*/|&%]|//)?=(?!=)")
+        for pattern in (changed, given):
+            found = [at for at, line in lines if pattern.match(line)]
+            if found:
+                return found[0] if len(found) == 1 else self.line
+        return self.line
 
 
 class Calls:
@@ -274,8 +294,19 @@ class Calls:
             mark.is_in(value) or (after and not before and not mark.is_common)
             for mark, before, after in zip(self._marks, call.had, changed)  # noqa: B905 - Python 3.7
         ]
+        if any(call.gave):
+            call.held = [self._held(mark, frame) if gave else "" for mark, gave in zip(self._marks, call.gave)]  # noqa: B905
         call.line, call.order = frame.f_lineno, len(self.ended)
         self.ended.append(call)
+
+    @staticmethod
+    def _held(mark: Mark, frame: types.FrameType) -> str:
+        if isinstance(mark, Anything):
+            return ""
+        code = frame.f_code
+        own = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :]
+        found = [name for name in own if name in frame.f_locals and mark.is_in(frame.f_locals[name])]
+        return found[0] if len(found) == 1 else ""
 
     def _in_arguments(self, frame: types.FrameType, most: int = 8) -> list[bool]:
         """Return for each mark whether it is in one of the first arguments."""
@@ -284,12 +315,12 @@ class Calls:
         values = [frame.f_locals[name] for name in names if name in frame.f_locals] if names else []
         return [not mark.is_common and any(map(mark.is_in, values)) for mark in self._marks]
 
-    def origin(self) -> _Call | None:
-        """Return the call that made the wrong value; None where that cannot be told."""
+    def origin(self) -> tuple[str, int] | None:
+        """Return file and line that made the wrong value; None where that cannot be told."""
         for number, mark in enumerate(self._marks):
             found = self._common(number) if mark.is_common else self._made(number)
             if found is not None:
-                return found
+                return found.code.co_filename, found.made_at(number)
         return None
 
     def _made(self, number: int) -> _Call | None:
@@ -395,8 +426,8 @@ def _followed(
             call_and_report(one.item, "teardown", log=False, nextitem=after and after.item)
             found = calls.origin() if reports[-1].failed else None
             if found is not None:
-                text = linecache.getline(found.code.co_filename, found.line).strip()
-                yield one, f"{found.code.co_filename}:{found.line}: {text}"[:CHARS]
+                file, line = found
+                yield one, f"{file}:{line}: {linecache.getline(file, line).strip()}"[:CHARS]
 
 
 def _write(descriptor: int, data: bytes) -> None:
