@@ -55,6 +55,10 @@ def counts(words):
         found[word] += 2
     return found
 
+def initial(name):
+    name = name[:2]
+    return name
+
 def due(start, days):
     due = start + 100 * days
     return max(due, 0)
@@ -107,6 +111,9 @@ def test_length():
 def test_default_dict():
     assert lib.counts("aab") == {"a": 2, "b": 1}
 
+def test_short_text():
+    assert lib.initial("boat") == "b"
+
 def test_variable():
     assert lib.due(7, 3) == 37
 
@@ -153,6 +160,7 @@ def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None
         "test_part": "return 1000 + n",
         "test_length": "return [day for day in days if not is_open(day)]",
         "test_default_dict": "found[word] += 2",
+        "test_short_text": "name = name[:2]",
         "test_variable": "due = start + 100 * days",
         "test_no_error": "return None",
         "test_generator": 'yield "line-%d" % (number * 2)',

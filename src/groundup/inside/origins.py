@@ -201,7 +201,7 @@ def _of_texts(text: Any, other: Any) -> list[Mark]:
         marks.append(Mark(text, around))
     if 2 < end - first < len(around):
         marks.append(Mark(text, plain[first:end]))
-    return marks
+    return marks or ([Mark(plain)] if plain else [])
 
 
 def _copied(value: Any, depth: int = 0) -> Any:
@@ -304,7 +304,8 @@ class Calls:
         if isinstance(mark, Anything):
             return ""
         code = frame.f_code
-        own = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :]
+        # What many functions get by chance says nothing of an argument.
+        own = code.co_varnames[code.co_argcount + code.co_kwonlyargcount if mark.is_common else 0 :]
         found = [name for name in own if name in frame.f_locals and mark.is_in(frame.f_locals[name])]
         return found[0] if len(found) == 1 else ""
 
