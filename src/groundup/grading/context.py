@@ -19,7 +19,6 @@ from groundup.sandbox.protocol import Mount, SandboxProvider, writable_copy
 from groundup.sandbox.rooted import RootedProvider, UnpackedImage
 
 if TYPE_CHECKING:
-    from groundup.grading.library.execution import BegunRun
     from groundup.registries.gateway import RegistryGateway
     from groundup.registries.ledger import Trouble
 
@@ -85,8 +84,6 @@ class GradingContext:
     """For heavy work and what is timed; all contexts of a run share them."""
     repeats: Repeats = field(default_factory=Repeats)
     """How often tests run again at most."""
-    begun: "list[BegunRun]" = field(default_factory=list)
-    """Runs of hidden tests that wait to be told what they run."""
     lent: "list[RegistryGateway]" = field(default_factory=list)
     """Gateways that a submission's own commands were given; none of what they could not fetch is forgotten."""
 

@@ -56,11 +56,12 @@ def laboratory(tmp_path: Path) -> Laboratory:
 
 async def test_a_run_that_has_begun_is_told_what_it_runs(laboratory: Laboratory) -> None:
     """It has a sandbox of its own, where the tests are laid when it is known which; another run opens another."""
-    async with runs_begun(laboratory.library, laboratory.context(), 1) as later:
+    context = laboratory.context()
+    async with runs_begun(laboratory.library, context, 1):
         await laboratory.begun(1)
         assert not laboratory.texts
         for _ in range(2):
-            await run_hidden_tests(laboratory.library, later, OVERLAY)
+            await run_hidden_tests(laboratory.library, context, OVERLAY)
 
     assert laboratory.texts == ["[['tests/test_a.py::test_a', 1]] false other"] * 2
     assert len(laboratory.provider.sandboxes) == 2
@@ -79,8 +80,8 @@ async def test_runs_that_nobody_needed_leave_nothing(laboratory: Laboratory) -> 
 async def test_no_run_begins_where_processors_are_wanted(laboratory: Laboratory) -> None:
     """What began beside others' tests would only slow these down."""
     context = laboratory.context(slots=1)
-    async with context.slots.taken(), runs_begun(laboratory.library, context, 2) as later:
-        await run_hidden_tests(laboratory.library, later, OVERLAY)
+    async with context.slots.taken(), runs_begun(laboratory.library, context, 2):
+        await run_hidden_tests(laboratory.library, context, OVERLAY)
 
     assert len(laboratory.provider.sandboxes) == 1
 
@@ -94,8 +95,9 @@ async def test_a_run_that_failed_to_begin_is_begun_again(laboratory: Laboratory)
         raise SandboxError("no room")
 
     laboratory.provider.open = refusing  # type: ignore[method-assign]
-    async with runs_begun(laboratory.library, laboratory.context(), 1) as later:
+    context = laboratory.context()
+    async with runs_begun(laboratory.library, context, 1):
         await asyncio.sleep(0.2)
-        await run_hidden_tests(laboratory.library, later, OVERLAY)
+        await run_hidden_tests(laboratory.library, context, OVERLAY)
 
     assert len(laboratory.texts) == 1

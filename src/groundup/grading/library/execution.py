@@ -12,9 +12,9 @@ import json
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -183,9 +183,9 @@ async def run_hidden_tests(
 ) -> Execution:
     """Compose *library*'s submission with the original's tests and run them without those that *ended* a run.
 
-    What was laid out is removed. One of the context's runs that have begun is used, if there is any.
+    What was laid out is removed. A run that does not count is one of those that have begun, if there is any.
     """
-    begun = None if ended else _ready(library, context)
+    begun = None if ended or overlay.counts else _ready(library)
     if begun is None:
         return await _executed(library, context, overlay, ended)
     begun.overlay.set_result(overlay)
@@ -208,8 +208,9 @@ class BegunRun:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it has not failed and not waited for so long that the end of its time is near."""
-        return not self.execution.done() and time.monotonic() - self._began_s < _WAITS_S
+        """Whether nobody uses it, it has not failed, nor waited for so long that the end of its time is near."""
+        is_idle = not self.overlay.done() and not self.execution.done()
+        return is_idle and time.monotonic() - self._began_s < _WAITS_S
 
     async def told(self) -> Overlay:
         """Wait for what it runs."""
@@ -220,39 +221,40 @@ class BegunRun:
 _WAITS_S = 300.0
 
 
+_BEGUN: ContextVar[Sequence[BegunRun]] = ContextVar("runs that have begun", default=())
+
+
 @asynccontextmanager
-async def runs_begun(
-    library: LibraryUnderTest, context: GradingContext, number: int
-) -> AsyncIterator[GradingContext]:
-    """Yield *context* with so many runs of *library* that begin where nobody wants a processor; end those left."""
+async def runs_begun(library: LibraryUnderTest, context: GradingContext, number: int) -> AsyncIterator[None]:
+    """Have so many runs of *library* begin where nobody wants a processor; at the end, end those left.
+
+    Runs inside that do not count use them.
+    """
     number = 0 if library.hidden.writable or library.hidden.extensions else number
     every: list[BegunRun] = []
-    later = replace(context, begun=[])
 
     async def begin() -> None:
         for _ in range(number):
             if context.slots.all_taken or any(begun.overlay.done() for begun in every):
                 return
             every.append(BegunRun(library, context))
-            later.begun.append(every[-1])
             await every[-1].waits.wait()
 
+    mark = _BEGUN.set(every)
     beginning = asyncio.create_task(begin())
     try:
-        yield later
+        yield
     finally:
+        _BEGUN.reset(mark)
         beginning.cancel()
         for begun in every:
             begun.execution.cancel()
         await asyncio.gather(beginning, *(begun.execution for begun in every), return_exceptions=True)
 
 
-def _ready(library: LibraryUnderTest, context: GradingContext) -> BegunRun | None:
-    for begun in context.begun:
-        if begun.library is library and begun.is_usable:
-            context.begun.remove(begun)
-            return begun
-    return None
+def _ready(library: LibraryUnderTest) -> BegunRun | None:
+    usable = (begun for begun in _BEGUN.get() if begun.library is library and begun.is_usable)
+    return next(usable, None)
 
 
 async def _executed(

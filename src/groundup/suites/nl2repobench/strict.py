@@ -95,11 +95,11 @@ async def judge(
     async with context.slots.taken():
         library = await with_extensions(library, context, context.scratch)
     further = checks() + (fresh is not None and fresh.digest(recipe.task) is not None)
-    async with runs_begun(library, context, further) as later:
+    async with runs_begun(library, context, further):
         async with context.slots.taken():
             at_step("hidden tests")
             last = await run_to_the_end(library, context)
-        return last, *await _believed(last, library, recipe, later, deep=deep, fresh=fresh)
+        return last, *await _believed(last, library, recipe, context, deep=deep, fresh=fresh)
 
 
 async def _believed(
