@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from groundup.models.failures import PASSING, CallFailureKind, failure_of, retry_after_s
+from groundup.models.failures import PASSING, CallFailureKind, connection_trouble, failure_of, retry_after_s
 
 
 def told(message: str, **more: str) -> bytes:
@@ -132,3 +132,15 @@ def test_any_body_is_understood(body: bytes) -> None:
 def test_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
     """All ways of saying when to come back are read; what makes no sense is ignored."""
     assert retry_after_s(headers, datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("All connection attempts failed", "nothing listens there (connection refused)"),
+        ("the peer left", "the peer left; check --base-url and the network"),
+    ],
+)
+def test_why_no_connection_came_about(said: str, told: str) -> None:
+    """Only a server that is not there is said to be; other troubles keep their own words."""
+    assert told in connection_trouble(OSError(said))
