@@ -333,16 +333,6 @@ def test_a_folder_in_the_place_of_settings_is_told(groundup: Groundup, tmp_path:
     assert ended.err.startswith("groundup: groundup.toml is a folder, so no setting can be read from it; ")
 
 
-def test_a_program_that_is_not_here_is_named_with_the_way_out(
-    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without Git, `data pull` cannot fetch."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    ended = groundup("data", "pull", "nl2repobench")
-    assert ended.code == 3
-    assert "git is not on this machine; install it by the system's packages" in ended.err
-
-
 @pytest.mark.parametrize("cut", ["config.json", "lock.json", "verdicts.jsonl", "attempts"])
 @pytest.mark.parametrize("command", ["report", "why", "show", "runs check", "compare"])
 def test_a_run_folder_that_was_cut_gives_no_zero(

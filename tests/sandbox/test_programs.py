@@ -63,8 +63,8 @@ async def test_cancelled(tmp_path: Path) -> None:
 
 
 async def test_missing_program(tmp_path: Path) -> None:
-    """A program that is not there is an infrastructure failure that names it."""
-    with pytest.raises(InfrastructureError, match="no-such-program"):
+    """A program that is not there is an infrastructure failure that names it, and says what to do."""
+    with pytest.raises(InfrastructureError, match="no-such-program is not on this machine; install it by the sys"):
         await run_program(["no-such-program"], cwd=tmp_path, environment={}, timeout_s=5)
 
 
