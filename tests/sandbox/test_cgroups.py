@@ -42,6 +42,16 @@ def test_version_1(tmp_path: Path) -> None:
     assert (group.memory_kills(), group.refused_processes(), group.cpu_s()) == (4, 0, None)
 
 
+def test_a_nice_guest_has_a_smaller_share(tmp_path: Path) -> None:
+    """By the kernel's own step: groups know nothing of the niceness of what is in them."""
+    for version, file, share in ((1, "cpu.shares", "18"), (2, "cpu.weight", "2")):
+        folder = tmp_path / file
+        folder.mkdir()
+        group = SandboxGroups.named(CgroupFolders(version, {"cpu": folder}), "box")
+        group.make(memory_bytes=1000, processes=7, cpus=1, niceness=15)
+        assert (folder / "box" / file).read_text() == share
+
+
 def test_without_any() -> None:
     """Where nothing can be made, a group limits nothing and knows nothing."""
     group = SandboxGroups.named(CgroupFolders(), "box")

@@ -56,11 +56,11 @@ class SandboxGroups:
         """Return groups that are not made yet."""
         return cls(places.version, {key: folder / name for key, folder in places.folders.items()})
 
-    def make(self, *, memory_bytes: int, processes: int, cpus: float) -> None:
-        """Make the groups and set their limits. Raises `OSError`."""
+    def make(self, *, memory_bytes: int, processes: int, cpus: float, niceness: int = 0) -> None:
+        """Make the groups and set their limits; as *niceness* says, they step back. Raises `OSError`."""
         for path in set(self.paths.values()):
             path.mkdir(exist_ok=True)
-        self._limit(memory_bytes, processes, cpus)
+        self._limit(memory_bytes, processes, cpus, niceness)
 
     def remove(self, tries: int = 200) -> bool:
         """Remove the groups; return whether they are gone. The last process may need a moment to leave."""
@@ -108,7 +108,7 @@ class SandboxGroups:
                 return (path / name).read_text().split()
         return []
 
-    def _limit(self, memory_bytes: int, processes: int, cpus: float) -> None:
+    def _limit(self, memory_bytes: int, processes: int, cpus: float, niceness: int) -> None:
         quota = int(cpus * _PERIOD_US) if cpus < (os.cpu_count() or 1) else -1
         if self.version == 2:
             self._set("memory", "memory.max", memory_bytes)
@@ -121,8 +121,10 @@ class SandboxGroups:
             self._set("cpu", "cpu.cfs_quota_us", quota)
         self._set("pids", "pids.max", processes)
         unified = self.version == 2
-        # Half of the default (100 and 1024), so that groundup answers however busy its guests are.
-        self._set("cpu", "cpu.weight" if unified else "cpu.shares", 50 if unified else 512, optional=True)
+        # Half of the default (100 and 1024), so that groundup answers however busy its guests are. The kernel's
+        # own step from one niceness to the next is 1.25; between groups that of processes counts nothing.
+        share = int((50 if unified else 512) / 1.25**niceness)
+        self._set("cpu", "cpu.weight" if unified else "cpu.shares", max(2, share), optional=True)
 
     @property
     def can_be_entered(self) -> bool:

@@ -38,9 +38,10 @@ _NO_ROOM = f"less than {FREE_FLOOR_BYTES >> 20} MB are free on the disk of its w
 class Launcher:
     """Serves one channel until it ends."""
 
-    def __init__(self, channel: socket.socket, state: Path) -> None:
+    def __init__(self, channel: socket.socket, state: Path, niceness: int) -> None:
         self.channel = channel
         self.state = state
+        self.niceness = niceness
         self.places = find_places()
         self.boxes: dict[str, Box] = {}
         self.finishing: dict[int, Callable[[int], None]] = {}
@@ -152,7 +153,7 @@ class Launcher:
         try:
             self._record(box)
             memory, processes = box.enforced
-            box.group.make(memory_bytes=memory, processes=processes, cpus=cpus)
+            box.group.make(memory_bytes=memory, processes=processes, cpus=cpus, niceness=self.niceness)
             box.outer = fork(lambda: become_sandbox(spawn), spawn.errors)
         except OSError as error:
             os.write(box.errors, f"{error}\n".encode())
@@ -416,6 +417,7 @@ def main(channel: int, state: str) -> None:
     kernel.adopt_orphans()
     kernel.forget_keys()
     spawning.allow_open_files()
+    niceness = max(0, os.getpriority(os.PRIO_PROCESS, 0))
     _prefer(os.getpid(), -10)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -424,7 +426,7 @@ def main(channel: int, state: str) -> None:
     # The wake-up descriptor is written only for signals that have a handler in Python.
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    launcher = Launcher(socket.socket(fileno=channel), Path(state))
+    launcher = Launcher(socket.socket(fileno=channel), Path(state), niceness)
     launcher.serve(wake)
     import shutil  # in the end: sandboxes wait for the start
 
