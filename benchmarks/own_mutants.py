@@ -6,21 +6,25 @@
 
 Makes `--each` mutants of every module of a folder, or `--some` of the whole folder, each with one fault, and
 runs the tests that reach it until one fails: first the file that is named as the module, then those of its folder
-that import it, then all of its folder's, then four others that import it. A fault is made in memory, in a forked
-process that imports groundup anew, so programs that tests start do not have it. `inside` and `sandbox/launcher`
-have nothing but such programs: there the fault is written into the file, which is put back, so use a checkout in
-which nobody works. A test that fails without the fault, too, catches nothing (`fails anyway`). One whose tests
-outlast the limit is `slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it
-has is not done again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by
-hand, and counts as neither.
+that import it, then all of its folder's, then four others that import it. These are collected once. For each
+mutant this process forks, and the code with the fault is put into the functions that were imported. What no test
+notices so is tried again with the fault in its file, by a process that imports groundup anew: only there is it in
+what runs at import, and in programs that tests start. (`inside` and `sandbox/launcher` are nothing but such
+programs, whose files get their faults at once.) Files are put back, but use a checkout in which nobody works. A
+test that fails without the fault, too, catches nothing (`fails anyway`). One whose tests outlast the limit is
+`slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it has is not done
+again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and counts
+as neither.
 """
 
 import argparse
 import ast
+import gc
 import importlib
 import importlib.util
 import json
 import math
+import multiprocessing
 import os
 import random
 import re
@@ -30,14 +34,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, NamedTuple
-
-from typing_extensions import override
 
 if TYPE_CHECKING:
     import pytest
@@ -192,29 +194,6 @@ def _make_wrong(node: ast.AST, chance: random.Random) -> str:
     return ast.unparse(node)
 
 
-class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, code: CodeType) -> None:
-        super().__init__(name, path)
-        self._made = code
-
-    @override
-    def get_code(self, fullname: str) -> CodeType:
-        return self._made
-
-
-class _Finder:
-    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
-        self._name, self._path = name, str(path)
-        self._code = compile(tree, self._path, "exec")
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Give the mutant in place of the module."""
-        if name != self._name:
-            return None
-        loader = _Loader(name, self._path, self._code)
-        return importlib.util.spec_from_file_location(name, self._path, loader=loader)
-
-
 def tests_of(module: str, folder: str) -> list[list[str]]:
     """Return the files with tests that reach *module*, nearest first; a list runs if those before it passed."""
     files = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda path: path.stat().st_size)
@@ -249,14 +228,29 @@ def nearest(mutant: Mutant, stages: Sequence[Sequence[str]], most: int) -> list[
     return [[file] for file in ranked[:most]]
 
 
-def run(mutant: Mutant | None, path: Path, stages: Sequence[Sequence[str]], limit_s: float) -> tuple[str, str]:
-    """Return how a mutant, or the module as it is, ended: caught, slow or lives; and the test that caught it."""
+class Drawn(NamedTuple):
+    """A mutant, and the files of tests that may catch it, nearest first."""
+
+    folder: str
+    path: Path
+    mutant: Mutant
+    files: Sequence[str]
+
+    def line(self, end: str, test: str, seconds: float) -> dict[str, str]:
+        """Return what is recorded of it."""
+        module, fault = self.mutant[:2]
+        line = {"folder": self.folder, "module": module, "fault": fault, "end": end, "test": test}
+        return {**line, "seconds": f"{seconds:.0f}"}
+
+
+def forked(work: Callable[[], str], limit_s: float) -> tuple[str, str]:
+    """Return what *work* says in a forked process: how a mutant ended there, and the test that caught it."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
         os.close(reading)
-        _in_child(mutant, path, stages, writing)
+        _say(work, writing)
     os.close(writing)
     while not (ready := select.select([reading], [], [], 1.0 if limit_s > 1 else limit_s)[0]):
         if _spent_s(child) >= limit_s:
@@ -269,23 +263,20 @@ def run(mutant: Mutant | None, path: Path, stages: Sequence[Sequence[str]], limi
     return end or "caught", test  # it died
 
 
-def _is_program(mutant: Mutant) -> bool:
-    return mutant.module.startswith(("groundup.inside.", "groundup.sandbox.launcher."))
-
-
-@contextmanager
-def written(mutant: Mutant, path: Path) -> Iterator[None]:
-    """Hold a program's fault in its file, and put back what was there."""
-    if not _is_program(mutant):
-        yield
-        return
-    text, times = path.read_bytes(), path.stat()
+def _say(work: Callable[[], str], writing: int) -> None:
     try:
-        path.write_text(ast.unparse(mutant.tree), encoding="utf-8")
-        yield
-    finally:
-        path.write_bytes(text)
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        _silence(0, 1, 2)
+        word = work()
+    except BaseException:  # noqa: BLE001  # whatever a mutant does, this process ends here
+        word = "caught"
+    os.write(writing, word.encode()[:4000])
+    os._exit(0)
+
+
+def _silence(*descriptors: int) -> None:
+    silent = os.open(os.devnull, os.O_RDWR)
+    for descriptor in descriptors:
+        os.dup2(silent, descriptor)
 
 
 def _spent_s(child: int) -> float:
@@ -297,6 +288,48 @@ def _spent_s(child: int) -> float:
     return max(spent_s, (time.clock_gettime(time.CLOCK_BOOTTIME) - began_s) / 8)
 
 
+def plant(path: Path, tree: ast.Module) -> bool:
+    """Put a mutant's code into the functions of a module that this process has, and say whether there were any."""
+    made = {_place_of(code): code for code in _codes(compile(tree, str(path), "exec"))}
+    found = False
+    for function in gc.get_objects():
+        if type(function) is not FunctionType or function.__code__.co_filename != str(path):
+            continue
+        code = made.get(_place_of(function.__code__), function.__code__)
+        if code != function.__code__ and function.__name__ != "<lambda>":
+            with suppress(ValueError):  # one that needs other names of the function around it
+                function.__code__ = code
+                found = True
+    return found
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _place_of(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
+
+
+def _is_program(mutant: Mutant) -> bool:
+    return mutant.module.startswith(("groundup.inside.", "groundup.sandbox.launcher."))
+
+
+@contextmanager
+def written(mutant: Mutant, path: Path) -> Iterator[None]:
+    """Hold a fault in its file, and put back what was there."""
+    text, times = path.read_bytes(), path.stat()
+    try:
+        path.write_text(ast.unparse(mutant.tree), encoding="utf-8")
+        yield
+    finally:
+        path.write_bytes(text)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
 class _FirstFailure:
     test = ""
 
@@ -305,25 +338,71 @@ class _FirstFailure:
         self.test = self.test or (report.nodeid if report.failed else "")
 
 
-def _in_child(mutant: Mutant | None, path: Path, stages: Sequence[Sequence[str]], writing: int) -> None:
+class _Collected(_FirstFailure):
+    """A plug-in of pytest that runs what was collected for each mutant, in place of once."""
+
+    def __init__(self, drawn: Sequence[Drawn], limit_s: float, record: Callable[[dict[str, str]], None]) -> None:
+        self._drawn, self._limit_s, self._record = drawn, limit_s, record
+
+    def pytest_runtestloop(self, session: "pytest.Session") -> bool:
+        """Record how each mutant ended."""
+        for one in self._drawn:
+            began = time.monotonic()
+            items = [item for file in one.files for item in session.items if str(item.path) == file]
+            program = _is_program(one.mutant)
+            with written(one.mutant, one.path) if program else nullcontext():
+                end, test = forked(partial(self._run, items, None if program else one), self._limit_s)
+            alone = [item for item in items if item.nodeid == test]
+            if alone and forked(partial(self._run, alone, None), self._limit_s)[0] == "caught":
+                end = "fails anyway"
+            self._record(one.line(end, test, time.monotonic() - began))
+        return True
+
+    def _run(self, items: "Sequence[pytest.Item]", one: Drawn | None) -> str:
+        if one and not plant(one.path, one.mutant.tree):
+            return "lives"
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.test:
+                return f"caught {self.test}"
+        return "lives"
+
+
+_ARGUMENTS = ("-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+
+
+def run_collected(drawn: Sequence[Drawn], limit_s: float, record: Callable[[dict[str, str]], None]) -> None:
+    """Collect the tests of all mutants once, and hand *record* the line of each."""
     import pytest
 
-    word = "lives"
+    _silence(0, 1)
+    for one in drawn:
+        if not _is_program(one.mutant):
+            importlib.import_module(one.mutant.module)
+    files = dict.fromkeys(file for one in drawn for file in one.files)
+    pytest.main([*_ARGUMENTS, *files], [_Collected(drawn, limit_s, record)])
+
+
+def run_anew(files: Sequence[str], limit_s: float) -> tuple[str, str]:
+    """Return how tests end in a process that has nothing of groundup: caught, slow or lives; and by which."""
+    return forked(partial(_run_files, files), limit_s)
+
+
+def _run_files(files: Sequence[str]) -> str:
+    import pytest
+
+    sys.dont_write_bytecode = True  # of a file that is put back
     first = _FirstFailure()
-    try:
-        silent = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(silent, descriptor)
-        if mutant and not _is_program(mutant):
-            sys.meta_path.insert(0, _Finder(mutant.module, path, mutant.tree))
-        arguments = ["-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        if any(pytest.main([*arguments, *stage], [first]) not in (0, 5) for stage in stages):
-            word = f"caught {first.test}"
-    except BaseException:  # noqa: BLE001  # whatever a mutant does, this process ends here
-        word = "caught"
-    sys.stdout.flush()
-    os.write(writing, word.encode()[:4000])
-    os._exit(0)
+    return f"caught {first.test}" if pytest.main([*_ARGUMENTS, *files], [first]) not in (0, 5) else "lives"
+
+
+def _try_in_its_file(one: Drawn, limit_s: float) -> dict[str, str]:
+    began = time.monotonic()
+    with written(one.mutant, one.path):
+        end, test = run_anew(one.files, limit_s)
+    if test and run_anew([test], limit_s)[0] == "caught":
+        end = "fails anyway"
+    return {**one.line(end, test, time.monotonic() - began), "anew": "yes"}
 
 
 def table(lines: Sequence[dict[str, str]], equivalent: frozenset[str]) -> Iterator[str]:
@@ -360,34 +439,45 @@ def main() -> int:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--again", action="store_true", help="those that live, after tests were added")
     options = parser.parse_args()
-    given = options.json.read_text(encoding="utf-8").splitlines() if options.json.exists() else []
-    done: dict[str, dict[str, str]] = {}
-    for line in map(json.loads, given):
-        done[_key(line)] = line
+    done = _lines(options.json)
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = tempfile.mkdtemp()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     _load_what_is_not_ours()
+    drawn = []
+    for folder in options.folders:
+        for path, mutant in _drawn(folder, options.each, options.some, options.seed):
+            stages = tests_of(mutant.module, folder)
+            if options.files:
+                stages = nearest(mutant, stages, options.files)
+            one = Drawn(folder, path, mutant, [file for stage in stages for file in stage])
+            before = done.get(_key(one.line("", "", 0)))
+            if before is None or (before["end"] == "lives" and (options.again or "anew" not in before)):
+                drawn.append(one)
     with options.json.open("a", encoding="utf-8") as file:
-        for folder in options.folders:
-            for path, mutant in _drawn(folder, options.each, options.some, options.seed):
-                line = {"folder": folder, "module": mutant.module, "fault": mutant.fault}
-                if _key(line) in done and not (options.again and done[_key(line)]["end"] == "lives"):
-                    continue
-                began = time.monotonic()
-                stages = tests_of(mutant.module, folder)
-                if options.files:
-                    stages = nearest(mutant, stages, options.files)
-                with written(mutant, path):
-                    line["end"], line["test"] = run(mutant, path, stages, options.limit_s)
-                if line["test"] and run(None, path, [[line["test"]]], options.limit_s)[0] == "caught":
-                    line["end"] = "fails anyway"
-                line["seconds"] = f"{time.monotonic() - began:.0f}"
-                done[_key(line)] = line
-                print(json.dumps(line), file=file, flush=True)
+
+        def record(line: dict[str, str]) -> None:
+            print(json.dumps(line), file=file, flush=True)
+
+        if drawn:
+            arguments = drawn, options.limit_s, record
+            session = multiprocessing.get_context("fork").Process(target=run_collected, args=arguments)
+            session.start()
+            session.join()
+            done |= _lines(options.json)
+        for one in drawn:
+            key = _key(one.line("", "", 0))
+            if key not in done or done[key]["end"] == "lives":
+                done[key] = _try_in_its_file(one, options.limit_s)
+                record(done[key])
     equivalent = EQUIVALENT.read_text(encoding="utf-8").splitlines()
     print("\n".join(table(list(done.values()), frozenset(equivalent))))
     return 0
+
+
+def _lines(path: Path) -> dict[str, dict[str, str]]:
+    given = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {_key(line): line for line in map(json.loads, given)}
 
 
 def _drawn(folder: str, each: int, some: int | None, seed: int) -> Iterator[tuple[Path, Mutant]]:

@@ -3,10 +3,23 @@
 import ast
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from benchmarks.own_mutants import mutants_of, nearest, run, some_mutants, table, written
+from benchmarks.own_mutants import (
+    Drawn,
+    Mutant,
+    forked,
+    mutants_of,
+    nearest,
+    plant,
+    run_anew,
+    run_collected,
+    some_mutants,
+    table,
+    written,
+)
 
 from benchmarks import own_mutants
 
@@ -54,18 +67,27 @@ def test_a_folder_gives_as_many_as_are_asked(module: Path) -> None:
     assert {name for name, _ in found} == {"groundup.example", "groundup.other"}
 
 
-def test_a_fault_in_a_program_stands_in_its_file_for_a_while(module: Path) -> None:
-    """Tests start the programs of `inside`, so the file has it; afterwards it is as before."""
-    program = module.parent / "inside" / "example.py"
-    program.parent.mkdir()
-    program.write_text(SOURCE)
-    for path in (program, module):
-        before = path.stat().st_mtime_ns
-        mutant = next(mutants_of(path, 1, 1))
-        with written(mutant, path):
-            assert (path.read_text() == SOURCE) == (path == module)
-        assert path.read_text() == SOURCE
-        assert path.stat().st_mtime_ns == before
+def test_a_fault_stands_in_its_file_for_a_while(module: Path) -> None:
+    """Afterwards the file is as before, with its time."""
+    before = module.stat().st_mtime_ns
+    with written(next(mutants_of(module, 1, 1)), module):
+        assert module.read_text() != SOURCE
+    assert module.read_text() == SOURCE
+    assert module.stat().st_mtime_ns == before
+
+
+def test_a_fault_gets_into_functions_that_were_imported(module: Path) -> None:
+    """Whoever has the function already runs the code with the fault; without a function there is none to run."""
+    space: dict[str, Callable[[int, int | None], int]] = {}
+    exec(compile(SOURCE, str(module), "exec"), space)
+    larger = space["larger"]
+    fault = next(one for one in mutants_of(module, 50, 1) if "one > other -> " in one.fault)
+    assert larger(2, 2) == 2
+    assert larger(3, 2) == 3
+    assert plant(module, ast.parse(SOURCE.replace("return one", "return None")))
+    assert larger(3, 2) is None
+    assert not plant(module, ast.parse(SOURCE.replace("return one", "return None")))
+    assert not plant(module.with_name("other.py"), fault.tree)
 
 
 def test_the_table_counts_what_can_be_caught() -> None:
@@ -85,18 +107,49 @@ def test_a_living_mutant_and_the_test_that_catches_one(module: Path) -> None:
     for name, end in (("good", ("lives", "")), ("bad", ("caught", "test_it"))):
         tests = module.with_name(f"test_{name}_of_a_mutant.py")
         tests.write_text(f"def test_it():\n    assert {name == 'good'}\n")
-        found = run(None, module, [[str(tests)]], 60)
+        found = run_anew([str(tests)], 60)
         assert (found[0], found[1].rpartition("::")[2]) == end
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_process_that_dies_has_caught_its_mutant(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_are_collected_once_for_all_mutants(module: Path) -> None:
+    """Each mutant has its own process, and a test that fails without the fault, too, is none that caught it."""
+    tests = module.with_name("test_larger_of_two.py")
+    tests.write_text(
+        "import sys\n"
+        f"sys.path.insert(0, {str(module.parent)!r})\n"
+        "from example import larger\n"
+        "def test_larger(): assert larger(3, 2) == 3\n"
+        "def test_none(): assert larger(3, None) == 3\n"
+    )
+    mutants = [
+        Mutant("json", "line 1: a -> b", ast.parse(SOURCE.replace("one > other and", f"{text} and")))
+        for text in ("one < other", "one >= other", "one > 0")
+    ]
+    drawn = [Drawn("", module, one, [str(tests)]) for one in mutants]
+    lines = module.with_name("lines")
+
+    def record(line: dict[str, str]) -> None:
+        with lines.open("a") as file:
+            file.write(f"{line['end']} {line['test'].rpartition('::')[2]}\n")
+
+    def collect() -> str:
+        run_collected(drawn, 60, record)
+        return "ended"
+
+    assert forked(collect, 60) == ("ended", "")
+    assert lines.read_text().splitlines() == [
+        "caught test_larger",
+        "fails anyway test_none",
+        "fails anyway test_none",
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_that_dies_has_caught_its_mutant() -> None:
     """And one that says nothing in time is slow."""
-    mutant = next(mutants_of(module, 1, 1))
-    monkeypatch.setattr(own_mutants, "_in_child", lambda *_: os._exit(3))
-    assert run(mutant, module, [], 30)[0] == "caught"
-    monkeypatch.setattr(own_mutants, "_in_child", lambda *_: signal.pause())
-    assert run(mutant, module, [], 0.1)[0] == "slow"
+    assert forked(lambda: os._exit(3), 30)[0] == "caught"
+    assert forked(lambda: f"{signal.sigwait([signal.SIGUSR1])}", 0.1)[0] == "slow"
 
 
 def test_the_nearest_tests_share_rare_words_with_the_fault(module: Path, tmp_path: Path) -> None:
