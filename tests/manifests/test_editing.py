@@ -49,3 +49,9 @@ def test_lines() -> None:
     assert source.newline == "\r\n"
     assert source.text[source.line_start(4) : source.line_end(4)] == "bc\r\n"
     assert source.line_end(9) == 10
+
+
+@pytest.mark.parametrize(("text", "offset"), [("a, \n# why\n", 1), ("# only\n", 0), ("# only\na\n # b", 7)])
+def test_the_last_character_that_says_something(text: str, offset: int) -> None:
+    """An error is placed there: no blank, nothing of a comment's line, and the start where all is comment."""
+    assert Text.decode(text.encode(), "x").before(len(text)) == offset

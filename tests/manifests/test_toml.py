@@ -1,5 +1,6 @@
 """TOML with spans agrees with tomllib about what every span holds."""
 
+import ast
 import tomllib
 from itertools import combinations
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.manifests.editing import Text, apply
+from groundup.manifests.editing import Span, Text, apply
 from groundup.manifests.records import ManifestError
 from groundup.manifests.sections import rearranged
 from groundup.manifests.toml import TomlDocument, TomlTable, Value, key, parse, quoted
@@ -159,3 +160,14 @@ def test_rearranged_lists(text: str) -> None:
                 stayed = [item.plain for item in value.items if item.span not in gone]
                 assert tomllib.loads(changed) == {"v": [*stayed, *(item.strip('"') for item in new)], "w": 1}
                 assert ("# x" in changed) == ("# x" in text)
+
+
+@pytest.mark.parametrize("last", ['("b")', '("b" # c)\n)', '"b" # (c)\n'])
+def test_an_element_in_parentheses_keeps_them(last: str) -> None:
+    """In a list in Python, a comma stands behind the parenthesis of what was last, and in no comment."""
+    source = Text.decode(f'["a", {last}]'.encode(), "x")
+    spans = [Span(at, at + 3) for at in (source.text.index('"a"'), source.text.index('"b"'))]
+    for gone, left in ((), ["a", "b"]), (spans[:1], ["b"]), (spans[1:], ["a"]), (spans, []):
+        for new in ([], ['"x"'], ['"x"', '"y"']):
+            edit = rearranged(source, Span(1, len(source.text) - 1), spans, gone, new)
+            assert ast.literal_eval(apply(source.text, [edit])) == [*left, *(item.strip('"') for item in new)]

@@ -246,3 +246,16 @@ def test_what_a_program_does_besides_testing_is_no_test(words: list[str], purpos
     """Installing with a program that also tests is building; what is not known stays open."""
     found = meaning_of(words)
     assert (found.purpose if found else None) is purpose
+
+
+@pytest.mark.parametrize(
+    ("script", "purpose"),
+    [
+        ("module.exports = { add: (a, b) => a + b }\n", Purpose.NOTHING),
+        ("if (require('./add')(1, 2) !== 3) process.exit(1)\n", Purpose.TEST),
+    ],
+)
+def test_a_script_that_only_exports_tests_nothing(script: str, purpose: Purpose) -> None:
+    """Nothing can fail in it, whatever it is called."""
+    (found,) = Meanings(MadeTree({"test.js": script})).of("node test.js")
+    assert found.purpose is purpose

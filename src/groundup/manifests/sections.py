@@ -267,6 +267,7 @@ def inserted_lines(source: Text, offset: int, lines: Collection[str]) -> list[Ed
 
 
 _BEFORE_COMMA = re.compile(r"(?:[ \t\r\n\\)]+|#[^\n]*)*")
+_COMMENT = re.compile(r"#[^\n]*")
 _LINE_TAIL = re.compile(r"[ \t]*(?:#[^\r\n]*)?")
 _STEP = "    "
 
@@ -322,7 +323,7 @@ def rearranged(
 
 @dataclass(frozen=True)
 class _Cell:
-    """One element with what belongs to it: lines and blanks before it, its comma, the rest of its line."""
+    """One element in its parentheses, with lines and blanks before it, its comma, and the rest of its line."""
 
     lead: str
     item: str
@@ -351,17 +352,18 @@ class _Listing:
     def split(cls, text: str, inner: Span, items: Sequence[Span]) -> "_Listing":
         cells, at = [], inner.start
         for item in items:
-            lead = text[at : item.start]
+            opening = _without_comments(text[at : item.start]).find("(")
+            start = item.start if opening < 0 else at + opening
+            lead = text[at:start]
             comma = _BEFORE_COMMA.match(text, item.end, inner.end)
             after = comma.end() if comma else item.end
+            closed = item.end + _without_comments(text[item.end : after]).rfind(")") + 1
             has_comma = after < inner.end and text[after] == ","
-            at = after + 1 if has_comma else item.end
-            if not has_comma and comma and ")" in comma[0]:
-                at = item.end + comma[0].rindex(")") + 1
-            gap = text[item.end : at - 1 if has_comma else at]
+            at = after + 1 if has_comma else closed
+            gap = text[closed : at - 1 if has_comma else at]
             tail = _LINE_TAIL.match(text, at, inner.end)
             end = tail.end() if tail and (tail.end() == inner.end or text[tail.end()] in "\r\n") else at
-            cells.append(_Cell(lead, text[item.start : item.end], gap, has_comma, text[at:end]))
+            cells.append(_Cell(lead, text[start:closed], gap, has_comma, text[at:end]))
             at = end
         return cls(tuple(cells), text[at : inner.end])
 
@@ -417,6 +419,11 @@ class _Listing:
         """Return the blanks before the first element that starts a line."""
         leads = (cell.lead for cell in self.cells if "\n" in cell.lead)
         return next((lead.rpartition("\n")[2] for lead in leads), "")
+
+
+def _without_comments(text: str) -> str:
+    """Return *text* with blanks in place of comments."""
+    return _COMMENT.sub(lambda found: " " * len(found[0]), text)
 
 
 def _comment_lines(lead: str) -> str:

@@ -131,3 +131,10 @@ def test_environment_of_another_form() -> None:
     """A list on one line is not guessed at."""
     manifest = EnvironmentYml().read(b"dependencies: [numpy, {pip: [a]}]\n", "environment.yml")
     assert not manifest.complete
+
+
+def test_a_dependency_stands_there_as_often_as_it_is_asked_for() -> None:
+    """One of two was there, so one comes."""
+    data = b"[options]\ninstall_requires =\n    click\n"
+    (click,) = SetupCfg().read(data, "setup.cfg").dependencies
+    assert SetupCfg().write(data, [click, click], "setup.cfg") == data + b"    click\n"

@@ -180,3 +180,11 @@ def test_is_found_by_name() -> None:
     assert found is not None
     assert found.name == "Cargo.toml"
     assert format_of("Cargo.toml.orig") is None
+
+
+def test_adds_beside_dotted_keys() -> None:
+    """A table beside dotted keys of its name would be a TOML error."""
+    data = b'dependencies.log = "0.4"\n\n[package]\nname = "a"\n'
+    new = Dependency(language="rust", name="rand", normalised="rand", constraint="0.8")
+    changed = CARGO.write(data, [*CARGO.read(data, PATH).dependencies, new], PATH)
+    assert changed == data.replace(b"\n\n", b'\ndependencies.rand = "0.8"\n\n')
