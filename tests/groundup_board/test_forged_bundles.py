@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Path, Path
     api.NewRun(evaluation(submissions), QUICK.but(jobs=1), settings, run_id="mine").work()
     pack("mine", folder / "mine.tar.gz", settings=settings)
     found = verify(folder / "mine.tar.gz", seed=0, rules=RULES, settings=settings)
-    assert found.holds
+    assert (found.holds, found.sandbox) == (True, PROVIDER)
     record(folder / "mine.tar.gz", found, folder / "verified")
     return settings, folder / "mine.tar.gz", folder / "verified"
 

@@ -293,13 +293,24 @@ async def test_a_service_is_not_late_for_answers_that_it_is_owed(tmp_path: Path)
     assert readiness.in_time
 
 
-async def test_a_service_that_died_is_no_matter_of_time(tmp_path: Path) -> None:
-    """What ended by itself and left nothing behind was not waited for too briefly."""
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(1, "exit code 1"), (-11, "exit code -11 (SIGSEGV)"), (139, "exit code 139 (SIGSEGV)")],
+)
+async def test_a_service_that_died_is_no_matter_of_time(tmp_path: Path, code: int, said: str) -> None:
+    """What ended by itself and left nothing behind was not waited for too briefly; a signal is named."""
 
     def script(spec: SandboxSpec, command: Command) -> CommandResult:
-        return answer(stdout=b"2") if command.argv[0] == "sh" else answer(1)
+        return answer(stdout=b"2") if command.argv[0] == "sh" else answer(code)
 
     async with deployment_in(tmp_path, Slots(1), Lifecycle()) as (deployment, provider):
         provider.script = script
         readiness = await deployment.until_ready()
-    assert (readiness.died, readiness.ended) == (True, 1)
+    assert (readiness.died, readiness.ended) == (True, code)
+    assert f"ended with {said};" in readiness.message
+
+
+async def test_what_is_not_started_has_not_ended(tmp_path: Path) -> None:
+    """Nor has what is alive: there is no exit code."""
+    async with deployment_in(tmp_path, Slots(1), Lifecycle()) as (deployment, _):
+        assert await deployment.ended() is None

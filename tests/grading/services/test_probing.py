@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.services.probing import Presence, ProbedRoute, probe_routes
+from groundup.grading.services.probing import MAX_HEAD_BYTES, Presence, ProbedRoute, parse_answer, probe_routes
 from tests.grading.services.answering import Respond, http, serving
 
 ROUTES = {
@@ -217,3 +217,14 @@ async def test_no_time_is_no_evidence(tmp_path: Path) -> None:
         found = await probe_routes(caller, [ProbedRoute(method="GET", path="/health")], -1.0)
 
     assert [one.presence for one in found] == [Presence.SILENT]
+
+
+def test_a_head_is_as_long_as_it_may_be() -> None:
+    """One more byte, and it is no answer; nor is what has no end of its head."""
+    head = b"HTTP/1.1 200 OK\r\nX: "
+    head += b"x" * (MAX_HEAD_BYTES - len(head))
+    longest = parse_answer(head + b"\r\n\r\nbody")
+    assert longest is not None
+    assert (longest.status, longest.body) == (200, b"body")
+    assert parse_answer(head + b"x\r\n\r\nbody") is None
+    assert parse_answer(head) is None
