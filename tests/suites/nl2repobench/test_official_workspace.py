@@ -6,6 +6,7 @@ import pytest
 
 from groundup.grading.library.hidden import HiddenTests
 from groundup.suites.nl2repobench.official_workspace import Image, archive_problem, lay_out, overlay, write_image
+from groundup.suites.nl2repobench.published_image import PublishedFiles, PublishedImage
 from groundup.suites.nl2repobench.recipe import PublishedRun
 from tests.grading.library.laboratory import write_tree
 
@@ -31,10 +32,11 @@ def _files(root: Path) -> dict[str, str]:
 
 
 def test_the_image_holds_tests_and_declarations_only(tmp_path: Path) -> None:
-    """No line of the library, no readme, and nothing that the recipe calls absent."""
-    original = write_tree(tmp_path / "original", ORIGINAL)
+    """No line of the library, no readme, and nothing that the image lacks: `absent` of tests is for `strict`."""
+    original = write_tree(tmp_path / "original", ORIGINAL | {"setup.cfg": "original"})
     image = write_tree(tmp_path / "image", {})
-    write_image(Image(original, HIDDEN, PublishedRun(commands=("pytest",), test_files=("extra/",))), image)
+    known = PublishedImage(packages=PublishedFiles(absent=("setup.cfg",)))
+    write_image(Image(original, HIDDEN, PublishedRun(commands=("pytest",), test_files=("extra/",)), known), image)
 
     assert sorted(_files(image)) == [
         "conftest.py",
@@ -42,6 +44,7 @@ def test_the_image_holds_tests_and_declarations_only(tmp_path: Path) -> None:
         "needs/requirements.txt",
         "pyproject.toml",
         "tests/test_calc.py",
+        "tox.ini",
     ]
 
 
@@ -82,6 +85,7 @@ def test_a_submission_lies_over_the_image(tmp_path: Path) -> None:
         "pyproject.toml": "original",
         "conftest.py": "mine",
         "needs/requirements.txt": "original",
+        "tox.ini": "original",
     }
     assert sorted(_files(tmp_path / "submission")) == sorted(own), "and what was handed in is untouched"
 

@@ -121,7 +121,7 @@ def write_image(image: Image, destination: Path) -> None:
 
     These are the listed test files, the paths that the recipe restores, and files outside the packages named like
     package declarations, which the evaluator deletes from submissions and `pip install -e .` needs; what the
-    recipe calls generated outside the packages; not what it says to be absent. Folders that the image has
+    recipe calls generated outside the packages; not what it says the image lacks. Folders that the image has
     elsewhere than the original are moved there. A file whose published form is known has it.
     Raises `TaskError` where a file of the original does not become what the recipe says.
     """
@@ -138,7 +138,7 @@ def write_image(image: Image, destination: Path) -> None:
         (destination / name).parent.mkdir(parents=True, exist_ok=True)
         (destination / name).touch()
     wanted = {_normal(name) for name in (*run.test_files, *hidden.protected, *run.moved.values())}
-    absent = {_normal(name) for name in (*hidden.absent, *known.absent)}
+    absent = {_normal(name) for name in known.absent}
     declared = {path for path, *_ in known.packages.standings()}
     moved = {PurePosixPath(source): PurePosixPath(target) for target, source in run.moved.items()}
     for path in _files_and_links(original):
