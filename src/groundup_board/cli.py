@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundup.api.flags import Jobs
+from groundup.api.flags import RUNS_FOLDER, Jobs
 from groundup.cli.options import Examples, Json, Run, time_option
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ def pack(
         str, typer.Option(help="What the model may have seen of the tasks, in your words.")
     ] = "not stated",
     notes: Annotated[str, typer.Option(help="Anything else that readers should know.")] = "",
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Folder that holds the runs (setting: output, default: runs).")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", help=RUNS_FOLDER)] = None,
     json: Json = False,
 ) -> int:
     """Pack RUN into one file: configuration, lock, verdicts and submissions; no trajectories, logs or keys."""

@@ -17,7 +17,7 @@ WANTED = {
     "use my proxy and mirror": "Certificates come from `SSL_CERT_FILE`",
     "let models be called through my proxy": "the proxy that `HTTPS_PROXY` names",
     "train by reinforcement learning": "groundup serve nl2repobench --slots 16",
-    "make 50 tasks of my libraries": "For 50 tasks name about 150",
+    "make 50 tasks of my libraries": "To get 50 tasks, name about 150",
     "add a suite": "groundup run my_package.my_suite:create -a oracle",
     "cite it": "@software{groundup",
     "report the environment": "groundup doctor --json",

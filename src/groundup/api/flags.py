@@ -106,9 +106,8 @@ Workers = Annotated[
     str | None,
     FlagHelp("Grade on a fleet: its address, or its file (docs/fleet.md).", WORK, metavar="ADDRESS"),
 ]
-Output = Annotated[
-    AnyPath | None, FlagHelp("Folder that holds the runs (setting: output, default: runs).", WORK, "-o")
-]
+RUNS_FOLDER = "Folder that holds the runs (setting: output, default: runs)."
+Output = Annotated[AnyPath | None, FlagHelp(RUNS_FOLDER, WORK, "-o")]
 RunId = Annotated[str | None, FlagHelp("Name of the run's folder (default: from suite, subject and time).", WORK)]
 ModelName = Annotated[str | None, FlagHelp("PROVIDER/MODEL; its key comes from the environment.", "Options", "-m")]
 BaseUrl = Annotated[str | None, FlagHelp("The model's endpoint (default: its provider's).", MODEL)]

@@ -253,6 +253,7 @@ def regrade(run: Run, flags: RegradeFlags, talk: Talk, dry_run: DryRun = False) 
 def new_run(request: "NewRun", talk: Talk, *, dry_run: bool, layout: str | None = None) -> int:
     """Make a run, or only say what it would do; *layout*: as `worked` takes it."""
     if dry_run:
+        request.refuse_taken()
         return print_plan(request.plan(), talk.report_format, request.options)
     return worked(request, talk, layout)
 

@@ -16,11 +16,10 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from groundup.domain.errors import UsageError
-from groundup.domain.names import names_image_file, unknown
+from groundup.domain.names import checked_name, names_image_file, unknown
 from groundup.domain.records import plainly
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Verdict
-from groundup.environments.images import image_file
 from groundup.episodes.backends import SANDBOXES, named
 from groundup.reports.formats import ShownReport
 from groundup.runs.execution import execute, fleet_wanted, refuse
@@ -112,12 +111,19 @@ class NewRun(NamedTuple):
     seed: int = 0
     """Draws the sample."""
 
+    def refuse_taken(self) -> None:
+        """Raise `UsageError` where the folder for runs can hold no new one of this name."""
+        refuse_unusable(self.settings.output, self.run_id)
+
     def plan(self) -> RunPlan:
         """Decide what the run would do. Raises `UsageError`, naming the nearest task."""
-        refuse_unusable(self.settings.output, self.run_id)
+        if self.run_id:
+            checked_name(self.run_id)
         provider, image = named(self.configuration.sandbox)
         SANDBOXES.find(provider)  # before the plan, which may read every submission
         if image and names_image_file(image) and "{" not in image:  # others are those of single tasks
+            from groundup.environments.images import image_file  # imports every compression
+
             image_file(image)
         made = make_plan(
             self.configuration,
@@ -132,6 +138,7 @@ class NewRun(NamedTuple):
 
     def work(self, progress: Progress = silent, stop: StopSignal | None = None) -> Run:
         """Make the run's folder in the output folder and work on it until nothing is pending."""
+        self.refuse_taken()
         made, output = self.plan(), self.settings.output
         for notice in notices(made):
             progress(Warned(message=notice))

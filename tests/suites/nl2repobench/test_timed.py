@@ -10,7 +10,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.episodes.attempt import graded_unless_starved
 from groundup.grading.library.hidden import FalseRecord
-from groundup.sandbox.protocol import Sandbox, SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.suites.base import Graded
 from groundup.suites.nl2repobench.recipe import parse_recipe, recipe_text
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY
@@ -21,42 +21,49 @@ RECIPE_WITH_TIMED = RECIPE.but(tests=RECIPE.tests.but(timed=(TIMED,)), twin=Fals
 
 
 class LoudProvider:
-    """Real sandboxes. In the first *loud* ones a neighbour makes noise: their guests see `LOUD`."""
+    """Real sandboxes. While the run that counts goes on, a neighbour makes noise: its guest sees `LOUD`."""
 
     name = "loud"
 
-    def __init__(self, provider: SandboxProvider, loud: int) -> None:
-        self._provider, self._loud = provider, loud
-        self.opened: list[int] = []
-        """For each sandbox, how many were open with it."""
-        self._open = 0
+    def __init__(self, provider: SandboxProvider, *, is_loud: bool) -> None:
+        self._provider, self.is_loud = provider, is_loud
 
     async def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
         """Return one of the provider's sandboxes."""
-        if len(self.opened) < self._loud:
-            spec = spec.but(environment={**spec.environment, "LOUD": "1"})
-        self._open += 1
-        self.opened.append(self._open)
         return self._watched(await self._provider.open(spec))
 
     @asynccontextmanager
-    async def _watched(self, sandbox: Sandbox) -> AsyncIterator[Sandbox]:
-        async with sandbox:
-            yield sandbox
-        self._open -= 1
+    async def _watched(self, opening: AbstractAsyncContextManager[Sandbox]) -> AsyncIterator[Sandbox]:
+        async with opening as sandbox:
+            yield cast(Sandbox, LoudSandbox(sandbox, self))
 
 
-async def graded_with_noise(
-    trial: Trial, multiply: str, *, loud: int, add: str = "return a + b"
-) -> tuple[Graded, LoudProvider]:
-    """Return the verdict on a library with another `multiply(a, b)`, and the sandboxes that it took."""
-    provider = LoudProvider(trial.provider, loud)
+class LoudSandbox:
+    """One of them: the first run that is told at once what it runs is the one that counts."""
+
+    def __init__(self, sandbox: Sandbox, provider: LoudProvider) -> None:
+        self._sandbox, self._provider = sandbox, provider
+
+    def __getattr__(self, name: str) -> Any:
+        """Do as the sandbox does."""
+        return getattr(self._sandbox, name)
+
+    async def run(self, command: Command) -> CommandResult:
+        """Run *command*."""
+        if self._provider.is_loud and command.stdin:
+            self._provider.is_loud = False
+            command = command.but(environment={**command.environment, "LOUD": "1"})
+        return await self._sandbox.run(command)
+
+
+async def graded_with_noise(trial: Trial, multiply: str, *, loud: int, add: str = "return a + b") -> Graded:
+    """Return the verdict on a library with another `multiply(a, b)`."""
+    provider = LoudProvider(trial.provider, is_loud=bool(loud))
     library = LIBRARY.replace("return a * b", f"import os; loud = 'LOUD' in os.environ; {multiply}")
     library = library.replace("return a + b", add)
-    graded = await replace(trial, provider=cast(Any, provider), recipe=RECIPE_WITH_TIMED).grade(
+    return await replace(trial, provider=cast(Any, provider), recipe=RECIPE_WITH_TIMED).grade(
         {"calc/__init__.py": library}
     )
-    return graded, provider
 
 
 @pytest.mark.end_to_end
@@ -66,7 +73,7 @@ async def test_a_timed_test_that_noise_failed_counts_when_it_passes_alone(trial:
 
     async def grade(place: str) -> Graded:
         loud = 0 if gradings else 1
-        gradings.append((await graded_with_noise(trial, "return -1 if loud and a == 3 else a * b", loud=loud))[0])
+        gradings.append(await graded_with_noise(trial, "return -1 if loud and a == 3 else a * b", loud=loud))
         return gradings[-1]
 
     said = await graded_unless_starved(grade)
@@ -84,7 +91,7 @@ async def test_a_timed_test_that_noise_failed_counts_when_it_passes_alone(trial:
 )
 async def test_only_lost_timed_tests_are_a_reason_to_repeat(trial: Trial, multiply: str, *, again: bool) -> None:
     """A library that is wrong elsewhere takes no second run."""
-    graded, _ = await graded_with_noise(trial, multiply, loud=0)
+    graded = await graded_with_noise(trial, multiply, loud=0)
 
     assert graded.repeat_alone == again
 
@@ -93,7 +100,7 @@ async def test_only_lost_timed_tests_are_a_reason_to_repeat(trial: Trial, multip
 @pytest.mark.parametrize("loud", [0, 1])
 async def test_a_timed_test_that_passes_in_the_check_is_a_reason_too(trial: Trial, loud: int) -> None:
     """Also beside others that are lost for good: else a broken copy has another score when a neighbour is loud."""
-    graded, _ = await graded_with_noise(trial, "return -1 if loud else a * b", loud=loud, add="return a - b")
+    graded = await graded_with_noise(trial, "return -1 if loud else a * b", loud=loud, add="return a - b")
 
     assert 0 < passed(graded) < EXPECTED_TESTS - 1
     assert graded.repeat_alone == (loud == 1)
