@@ -378,7 +378,8 @@ def run_collected(drawn: Sequence[Drawn], limit_s: float, record: Callable[[dict
     _silence(0, 1)
     for one in drawn:
         if not _is_program(one.mutant):
-            importlib.import_module(one.mutant.module)
+            with suppress(ImportError):  # a reference service's packages are in its own environment alone
+                importlib.import_module(one.mutant.module)
     files = dict.fromkeys(file for one in drawn for file in one.files)
     pytest.main([*_ARGUMENTS, *files], [_Collected(drawn, limit_s, record)])
 
