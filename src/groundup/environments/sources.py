@@ -42,10 +42,12 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
 
     async def build(room: Path) -> Built:
         kept = archive_place(request, mirror)
+        is_from_host = False
         try:
             if kept is not None and kept.is_file():
                 await asyncio.to_thread(extract_archive, kept, room / "tree")
             elif shutil.which("git") is None and request.tree_digest and not request.by_git_only:
+                is_from_host = True
                 await _fill_from_host(request, mirror, room, what)
             else:
                 repository = GitRepository(room / "repository")
@@ -55,6 +57,8 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
         except SubmissionError as error:
             raise TaskError(f"{what}: {error}") from error
         digest = await asyncio.to_thread(tree_digest, room / "tree")
+        if is_from_host and digest.digest != request.tree_digest:
+            raise TaskError(f"{what}: its host's archive holds another tree; install Git, or mend the recipe")
         _require(request, digest.digest, what)
         return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
 
@@ -78,8 +82,6 @@ async def _fill_from_host(request: GitSource, mirror: str | None, room: Path, wh
         for folder in list((tree / path).relative_to(tree).parents)[:-1]:
             with suppress(OSError):  # a commit has no empty folders
                 (tree / folder).rmdir()
-    if (await asyncio.to_thread(tree_digest, tree)).digest != request.tree_digest:
-        raise TaskError(f"{what}: its host's archive holds another tree; install Git, or mend the recipe")
 
 
 def archive_place(request: GitSource, mirror: str | None) -> Path | None:
