@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
+from groundup.domain.errors import GroundupError, MachineError, NetworkError, TaskError
 from groundup.domain.languages import ToolchainName
 from groundup.domain.limits import Limits
 from groundup.environments.failures import Builds
@@ -20,8 +21,17 @@ from groundup.environments.requests import (
     InstalledProgram,
     Layer,
     ProgramRequest,
+    ReleasedFiles,
 )
-from groundup.environments.sources import edited_layer, git_layer, source_key, source_layer
+from groundup.environments.sources import (
+    commit_key,
+    edited_layer,
+    git_layer,
+    present_source,
+    released_layer,
+    source_key,
+    source_layer,
+)
 from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import SandboxProvider
 from groundup.settings import Settings, environment
@@ -90,7 +100,7 @@ class LocalBuilder(PythonBuilder):
             if isinstance(request, EditedSource):
                 return await edited_layer(request, await self.source(request.of), self._store)
             if isinstance(request, GitSource):
-                return await git_layer(request, self._store, self._settings.git_mirror)
+                return await self._commit(request)
             found = self._store.find("source", source_key(request))  # needs no registry
             if found is not None:
                 return found
@@ -98,6 +108,28 @@ class LocalBuilder(PythonBuilder):
                 return await source_layer(request, registry, self._store)
 
         return await self._sources.get(digest_of(request), build)
+
+    async def _commit(self, request: GitSource) -> Layer:
+        """Return a commit's tree, or what the package index has of it: mirrors come first, Git's host last."""
+        mirror = self._settings.git_mirror
+        found = present_source(request, self._store)
+        if request.released is None or (found is not None and found.digest == commit_key(request)):
+            return await git_layer(request, self._store, mirror)
+        if found is not None:
+            return found
+        ways = [partial(self._released, request.released), partial(git_layer, request, self._store, mirror)]
+        refused: list[GroundupError] = []
+        for way in ways if mirror is None else ways[::-1]:
+            try:
+                return await way()
+            except (TaskError, NetworkError, MachineError) as error:
+                refused.append(error)
+        kind = NetworkError if any(isinstance(error, NetworkError) for error in refused) else TaskError
+        raise kind("; and ".join(map(str, refused)))
+
+    async def _released(self, released: ReleasedFiles) -> Layer:
+        async with self._lending.client("pypi") as registry:
+            return await released_layer(released, registry, self._store)
 
     @asynccontextmanager
     @override

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from groundup.domain.digests import digest_of, short
+from groundup.domain.digests import LATER, digest_of, short
 from groundup.domain.records import Record
 from groundup.sandbox.protocol import Mount
 from groundup.trees.edits import FileEdit
@@ -104,6 +104,32 @@ class SourceRequest(Record):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
+class Upload(Record):
+    """A source distribution that holds files of a commit."""
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    files: tuple[str, ...] = Field(default=(), description="what is taken of it; empty: all")
+
+
+class ReleasedFiles(Record):
+    """What the package index has of a commit: every file of its tests and packages, and what builds them."""
+
+    tree_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    uploads: dict[str, Upload] = Field(
+        min_length=1, description="`name==version` -> an upload; where two have a file, the later one's is taken"
+    )
+    without: tuple[str, ...] = Field(default=(), description="files and folders that are not the commit's")
+    edits: dict[str, FileEdit] = Field(default={}, description="path -> how its file becomes the commit's")
+
+    def requests(self) -> "Mapping[SourceRequest, tuple[str, ...]]":
+        """Return what to fetch, with the files that are taken of each."""
+        parts = ((pin.partition("=="), upload) for pin, upload in self.uploads.items())
+        return {
+            SourceRequest(name=name, version=version, sha256=upload.sha256): upload.files
+            for (name, _, version), upload in parts
+        }
+
+
 class GitSource(Record):
     """An original's repository at one commit."""
 
@@ -115,6 +141,9 @@ class GitSource(Record):
     )
     without: tuple[str, ...] = Field(default=(), description="files and folders of it that are left out")
     by_git_only: bool = Field(default=False, description="its host's archive of the commit holds another tree")
+    released: Annotated[ReleasedFiles | None, LATER] = Field(
+        default=None, description="the same from the package index; None: it does not have all that matters"
+    )
 
 
 class EditedSource(Record):

@@ -1,18 +1,30 @@
-"""Originals as layers: source distributions by hash, trees of Git commits by digest, and either with edits."""
+"""Originals as layers: source distributions by hash, trees of Git commits by digest, and either with edits.
+
+A commit whose files that matter are on the package index comes from there as well: `released_layer`.
+"""
 
 import asyncio
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, TaskError
-from groundup.environments.requests import AnySource, EditedSource, GitSource, Layer, SourceRequest
+from groundup.environments.requests import (
+    AnySource,
+    EditedSource,
+    GitSource,
+    Layer,
+    ReleasedFiles,
+    SourceRequest,
+)
 from groundup.registries.ledger import UnknownPackageError
 from groundup.trees.digest import tree_digest
 from groundup.trees.edits import FileEdit
+from groundup.trees.walking import remove_tree
 
 if TYPE_CHECKING:
     from groundup.registries.pypi.client import PyPIClient
@@ -72,7 +84,6 @@ async def _fill_from_host(request: GitSource, mirror: str | None, room: Path, wh
     """Write `room/tree` from the archive that the repository's host makes of the commit."""
     from groundup.environments.git import addresses_of
     from groundup.environments.hosted import fetch_archive
-    from groundup.trees.walking import remove_tree
 
     archive = room / "commit.tar.gz"
     await fetch_archive(addresses_of(request.repository, mirror), request.commit, archive)
@@ -107,15 +118,28 @@ def source_key(request: SourceRequest) -> str:
     return digest_of({"format": _FORMAT, "kind": request.kind, "sha256": request.sha256})
 
 
+def released_key(released: ReleasedFiles) -> str:
+    """Return the digest under which the store has the tree that is made of uploads."""
+    return digest_of({"format": _FORMAT, "kind": "released", "tree": released.tree_digest})
+
+
 def present_source(request: AnySource, store: LayerStore) -> Layer | None:
     """Return the layer of *request*, or of what it is made of without any network; None: it is not at hand."""
     if isinstance(request, EditedSource):
-        return store.find("source", edited_key(request)) or present_source(request.of, store)
-    return store.find("source", commit_key(request) if isinstance(request, GitSource) else source_key(request))
+        edited = (store.find("source", edited_key(request, key)) for key in _keys(request.of))
+        return next(filter(None, edited), None) or present_source(request.of, store)
+    return next(filter(None, (store.find("source", key) for key in _keys(request))), None)
 
 
-def edited_key(request: EditedSource) -> str:
-    base = commit_key(request.of) if isinstance(request.of, GitSource) else source_key(request.of)
+def _keys(request: SourceRequest | GitSource) -> list[str]:
+    """Return where the store can have *request*, the best first."""
+    if isinstance(request, SourceRequest):
+        return [source_key(request)]
+    return [commit_key(request), *([released_key(request.released)] if request.released else [])]
+
+
+def edited_key(request: EditedSource, base: str) -> str:
+    """Return the digest under which the store has the source *base* with the edits of *request*."""
     edits = {path: edit.sha256 for path, edit in request.edits.items()}
     return digest_of({"format": 1, "kind": request.kind, "of": base, "edits": edits})
 
@@ -141,7 +165,7 @@ async def edited_layer(request: EditedSource, base: Layer, store: LayerStore) ->
     async def build(room: Path) -> Built:
         return await asyncio.to_thread(fill, room / "tree")
 
-    return await store.get("source", edited_key(request), build)
+    return await store.get("source", edited_key(request, base.digest), build)
 
 
 async def source_layer(request: SourceRequest, registry: "PyPIClient", store: LayerStore) -> Layer:
@@ -160,6 +184,53 @@ async def source_layer(request: SourceRequest, registry: "PyPIClient", store: La
         return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
 
     return await store.get("source", source_key(request), build)
+
+
+async def released_layer(released: ReleasedFiles, registry: "PyPIClient", store: LayerStore) -> Layer:
+    """Return the tree that the uploads of *released* make together.
+
+    Raises `TaskError` where one is gone or they make another tree than stated, and `NetworkError`.
+    """
+    what = f"the source of {' and '.join(released.uploads)}"
+    parts = [
+        ((await source_layer(request, registry, store)).path, files)
+        for request, files in released.requests().items()
+    ]
+
+    def fill(tree: Path) -> Built:
+        fill_released(tree, parts, released)
+        digest = tree_digest(tree)
+        if digest.digest != released.tree_digest:
+            raise TaskError(f"{what} makes the tree {digest.digest}, not {released.tree_digest}; mend the recipe")
+        return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
+
+    async def build(room: Path) -> Built:
+        (room / "tree").mkdir()
+        return await asyncio.to_thread(fill, room / "tree")
+
+    return await store.get("source", released_key(released), build)
+
+
+def fill_released(tree: Path, parts: Iterable[tuple[Path, Sequence[str]]], released: ReleasedFiles) -> None:
+    """Put the files that are taken of unpacked uploads together in the folder *tree*. Raises `TaskError`."""
+    for path, files in parts:
+        for file in files or [one.name for one in sorted(path.iterdir())]:
+            _take(path / file, tree / file)
+    for name in released.without:
+        remove_tree(tree / name)
+    write_edits(tree, released.edits)
+
+
+def _take(source: Path, target: Path) -> None:
+    """Copy a file or a folder in the place of what an earlier upload had there."""
+    if not os.path.lexists(source):
+        raise TaskError(f"an upload has no file {source.name!r}, which its recipe takes; mend the recipe")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir() and not source.is_symlink():
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        remove_tree(target)
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _unpacked(archive: Path, room: Path, what: str) -> Path:

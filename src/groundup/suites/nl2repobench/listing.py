@@ -188,7 +188,7 @@ def summarized(text: str) -> RecipeHead:
         declared={version: int(count) for version, count in declared.items()},
         lines=int(frozen["original_lines"]) if frozen else None,
         programs=tuple(json.loads(programs[1])) if programs else (),
-        by_git_only=json.loads(source.get("by_git_only", "false")),
+        by_git_only=json.loads(source.get("by_git_only", "false")) and "\n[source.released]\n" not in head,
     )
 
 

@@ -16,10 +16,11 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from typing_extensions import override
 
+from groundup.domain.digests import LATER
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import Name, count
 from groundup.domain.records import Record, plainly
-from groundup.environments.requests import EditedSource, GitSource, PythonRequest, SourceRequest
+from groundup.environments.requests import EditedSource, GitSource, PythonRequest, ReleasedFiles, SourceRequest
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.suites.nl2repobench.listing import SUFFIX, RecipeHead, label
 from groundup.suites.nl2repobench.published_image import PublishedImage, graded_edits
@@ -86,6 +87,9 @@ class RepositorySource(Record):
         default=False, description="attributes of the repository make another tree of its host's archive"
     )
     licence: str
+    released: Annotated[ReleasedFiles | None, LATER] = Field(
+        default=None, description="what matters of it, from the package index"
+    )
 
     def request(self) -> SourceRequest | GitSource:
         """Return what to ask of the environment builder."""
@@ -95,6 +99,7 @@ class RepositorySource(Record):
             tree_digest=self.tree_digest,
             without=self.without,
             by_git_only=self.by_git_only,
+            released=self.released,
         )
 
     @property
@@ -274,7 +279,7 @@ class Recipe(Record):
         source = self.source_request()
         if self.image is None or not self.image.revision or not isinstance(source, GitSource):
             return source
-        return source.but(commit=self.image.revision, tree_digest=self.image.tree_digest)
+        return source.but(commit=self.image.revision, tree_digest=self.image.tree_digest, released=None)
 
     def graded_request(self) -> SourceRequest | GitSource | EditedSource:
         """Return the same with the hidden tests as `strict` runs them."""
@@ -299,7 +304,9 @@ class Recipe(Record):
             declared=self.declared,
             lines=None if self.frozen is None else self.frozen.original_lines,
             programs=self.tests.programs,
-            by_git_only=isinstance(self.source, RepositorySource) and self.source.by_git_only,
+            by_git_only=isinstance(self.source, RepositorySource)
+            and self.source.by_git_only
+            and self.source.released is None,
         )
 
 
