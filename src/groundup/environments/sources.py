@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from groundup.domain.digests import digest_of
@@ -144,10 +144,18 @@ def edited_key(request: EditedSource, base: str) -> str:
     return digest_of({"format": 1, "kind": request.kind, "of": base, "edits": edits})
 
 
+def _place(tree: Path, path: str) -> Path:
+    """Return where the file *path* lies in *tree*. Raises `TaskError` for one that leads out of it."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts or not pure.parts:
+        raise TaskError(f"the original has no file {path!r}, which its recipe names; mend the recipe")
+    return tree / pure
+
+
 def write_edits(tree: Path, edits: Mapping[str, FileEdit]) -> None:
     """Change files of *tree*. Raises `TaskError` where one is not there, or does not become what is stated."""
     for path, edit in edits.items():
-        place = tree / path
+        place = _place(tree, path)
         if place.is_symlink() or not place.is_file():
             raise TaskError(f"the original has no file {path!r}, which its recipe edits; mend the recipe")
         place.write_bytes(edit.of(place.read_bytes(), path))
@@ -215,9 +223,9 @@ def fill_released(tree: Path, parts: Iterable[tuple[Path, Sequence[str]]], relea
     """Put the files that are taken of unpacked uploads together in the folder *tree*. Raises `TaskError`."""
     for path, files in parts:
         for file in files or [one.name for one in sorted(path.iterdir())]:
-            _take(path / file, tree / file)
+            _take(_place(path, file), tree / file)
     for name in released.without:
-        remove_tree(tree / name)
+        remove_tree(_place(tree, name))
     write_edits(tree, released.edits)
 
 

@@ -256,6 +256,8 @@ def _other_lack(needs: Needs, host: Host, store: LayerStore) -> tuple[str, str] 
     if host.index and (needs.packages or _fetches_packages(needs, host, store)):
         return "the package index", host.index
     if isinstance(needs.source, GitSource) and present_source(needs.source, store) is None:
+        if needs.source.released and not host.index:
+            return None
         name = host_of(needs.source.repository)
         if not host.has_git and needs.source.by_git_only:
             return "git", "install it, such as Debian's git"

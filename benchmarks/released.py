@@ -1,20 +1,31 @@
-"""What the package index has of an original that is a Git commit, found by comparing files.
+"""What the package index has of originals that are Git commits, found by comparing files.
 
-Every file of its tests and packages must be the commit's, byte for byte, and so must what builds it; a `setup.cfg`
-that setuptools wrote again says the same.
+python -m benchmarks.released TASK... [--write]    which files no upload has; the recipe gets what all have
+
+Every file of its tests and packages must be the commit's, byte for byte, or become it by rules (`trees/edits.py`),
+and so must what builds it. A `setup.cfg` that setuptools wrote again counts where it says the same.
 """
 
+import asyncio
 import configparser
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from groundup.environments.requests import ReleasedFiles, SourceRequest, Upload
+from packaging.version import Version
+
+from groundup.domain.errors import TaskError
+from groundup.environments.requests import GitSource, ReleasedFiles, SourceRequest, Upload
 from groundup.environments.sources import fill_released
+from groundup.episodes.backends import opened_context
+from groundup.grading.context import GradingContext
+from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.published_image import graded_edits
-from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.suites.nl2repobench.recipe import Recipe, RepositorySource, recipe_text, shipped_recipes
 from groundup.trees.digest import entry_digests, tree_digest
 from groundup.trees.edits import FileEdit, RuleError, Step, applied, sha256_of
+from groundup_factory.recipes.candidates import fetched, open_index, releases
 
 _BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 _SETUP = "setup.cfg"
@@ -28,6 +39,36 @@ class Found(NamedTuple):
     """Files that matter and that no upload has."""
     released: ReleasedFiles | None
     """None: some are lost."""
+
+
+async def looked_up(recipe: Recipe, context: GradingContext, settings: Settings) -> Found:
+    """Compare the commit of *recipe* with the release of its version, or the last one before, and the next.
+
+    Edits that the recipe has are tried again. Raises `TaskError` for an original that is no commit, or has no
+    release, `NetworkError`, and as the environment builder.
+    """
+    request = recipe.source_request()
+    if not isinstance(request, GitSource):
+        raise TaskError(f"the original {recipe.source.label} comes from the package index already")
+    commit = (await context.builder.source(request.but(released=None))).path
+    name = recipe.source.name if recipe.tests.distribution is None else recipe.tests.distribution.name
+    async with open_index(settings) as registry:
+        known = [one for one in (await releases(registry, name)).values() if one.source is not None]
+        near = [one for one in known if Version(one.version) <= Version(recipe.source.version)][-1:]
+        near += [one for one in known if Version(one.version) > Version(recipe.source.version)][:1]
+        if not near:
+            raise TaskError(f"the package index has no source distribution of {name}")
+        uploads = {}
+        for one in near:
+            assert one.source is not None
+            _, sha256 = await fetched(registry, one.source)
+            upload = SourceRequest(name=name, version=one.version, sha256=sha256)
+            uploads[upload] = (await context.builder.source(upload)).path
+    edits = {} if request.released is None else request.released.edits
+    room = context.scratch / f"released-{recipe.task}"
+    await asyncio.to_thread(room.mkdir)
+    steps = {path: edit.steps for path, edit in edits.items()}
+    return await asyncio.to_thread(released_files, recipe, commit, uploads, steps, room)
 
 
 def files_that_matter(recipe: Recipe, commit: Path) -> list[str]:
@@ -144,3 +185,23 @@ def _folded(foreign: set[str], kept: set[str]) -> list[str]:
         above = [str(one) for one in reversed(PurePosixPath(path).parents) if str(one) not in alive]
         folded.add(above[0] if above else path)
     return sorted(folded)
+
+
+RECIPES = Path(__file__).parents[1] / "src" / "groundup" / "suites" / "nl2repobench" / "recipes"
+
+
+async def main(arguments: Sequence[str]) -> None:
+    """Print what is found of each task, and write it into the recipes where that is asked."""
+    settings = load()
+    async with opened_context(settings) as context:
+        for recipe in (shipped_recipes()[name] for name in arguments if name != "--write"):
+            lost, released = await looked_up(recipe, context, settings)
+            print(recipe.task, f"no upload has {', '.join(lost)}" if lost else "all that matters")
+            if released is not None and "--write" in arguments:
+                assert isinstance(recipe.source, RepositorySource)
+                again = recipe.but(source=recipe.source.but(released=released))
+                (RECIPES / f"{recipe.task}.toml").write_text(recipe_text(again), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))
