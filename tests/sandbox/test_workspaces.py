@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from groundup.sandbox.launcher.workspaces import MAX_DEPTH, TooLargeError, _entries, lend, measure, take_back
+from groundup.sandbox.launcher.workspaces import (
+    MAX_DEPTH,
+    Loans,
+    TooLargeError,
+    _entries,
+    lend,
+    measure,
+    take_back,
+)
 
 
 def opened(path: Path) -> int:
@@ -84,6 +92,25 @@ def test_lending_gives_away_no_shared_file(tmp_path: Path) -> None:
     assert (inside / "one").stat().st_uid == inside.stat().st_uid == 61234
     after = (cache / "wheel").stat()
     assert (after.st_uid, after.st_mode, after.st_ctime_ns) == (before.st_uid, before.st_mode, before.st_ctime_ns)
+
+
+def test_a_folder_is_returned_by_its_last_sandbox(tmp_path: Path) -> None:
+    """Of folders that two sandboxes share, the first to end gives none back; the last gives it to its owner."""
+    paths = [tmp_path / name for name in ("shared", "own")]
+    for path in paths:
+        path.mkdir()
+    shared, own = map(opened, paths)
+    user, group = os.geteuid(), os.getegid()
+    loans = Loans()
+    loans.lend([shared, own])
+    loans.lend([shared])
+    assert loans.returned([shared]) == []
+    assert loans.owner(shared) == (user, group)
+    assert loans.returned([shared, own]) == [(shared, user, group), (own, user, group)]
+    with pytest.raises(KeyError):  # nobody has it any more
+        loans.owner(own)
+    os.close(shared)
+    os.close(own)
 
 
 def test_measuring(tmp_path: Path) -> None:

@@ -124,6 +124,29 @@ def test_the_tests_are_found_behind_names(script: str, command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("npm --loglevel error test", ("npm test", "npm unit")),
+        ("npm run spec --workspace a", ("npm spec",)),
+        ("pnpm -r run spec", ("pnpm spec",)),
+        ("make ci -j 2", ("make ci -j 2",)),
+        ("tox -e py312-slow", ("tox py312-slow",)),
+        ("nox -s tests-min", ("nox tests-min",)),
+        ("poe verify --fast", ("poe verify --fast",)),
+        ("verify -q", ("verify",)),
+        ("hatch -e test run cov", ("hatch -e test run cov",)),
+        ("dotnet make", ("dotnet make", "build.cs")),
+        ("./ci/run.sh test", ("ci/run.sh",)),
+        ("pytest", ()),
+    ],
+)
+def test_the_names_on_the_way_are_kept(script: str, names: tuple[str, ...]) -> None:
+    """`curate` shows by which names a test was found, the outermost first, a task's without its arguments."""
+    tests = [one for one in Meanings(MadeTree(FILES)).of(script) if one.purpose is Purpose.TEST]
+    assert [one.via for one in tests] == [names]
+
+
+@pytest.mark.parametrize(
     ("script", "commands"),
     [
         ("npm run unit --workspaces", {"jest packages"}),

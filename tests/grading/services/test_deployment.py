@@ -12,7 +12,7 @@ import pytest
 from groundup.environments.builder import EnvironmentBuilder
 from groundup.environments.requests import JavaToolchain
 from groundup.grading.context import GradingContext, Slots
-from groundup.grading.services.deployment import ServicePod, deployed
+from groundup.grading.services.deployment import ServicePod, _ending, deployed
 from groundup.grading.services.install import StartCommand
 from groundup.grading.services.probing import ProbedRoute
 from groundup.grading.services.records import Lifecycle, Readiness
@@ -308,6 +308,23 @@ async def test_a_service_that_died_is_no_matter_of_time(tmp_path: Path, code: in
         readiness = await deployment.until_ready()
     assert (readiness.died, readiness.ended) == (True, code)
     assert f"ended with {said};" in readiness.message
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (0, "exit code 0"),
+        (127, "exit code 127"),
+        (128, "exit code 128"),
+        (137, "exit code 137 (SIGKILL)"),
+        (255, "exit code 255"),
+        (-9, "exit code -9 (SIGKILL)"),
+        (-99, "exit code -99 (signal 99)"),
+    ],
+)
+def test_a_signal_is_named_beside_the_exit_code(code: int, said: str) -> None:
+    """By Python's count or by a shell's; what is no signal that ends a program is an exit code alone."""
+    assert _ending(code) == said
 
 
 async def test_what_is_not_started_has_not_ended(tmp_path: Path) -> None:

@@ -43,6 +43,14 @@ def test_a_table_that_is_written_out_decides_the_cases(tmp_path: Path, source: s
     assert _order(tmp_path, source, "square", "circle") == {"tests/test_a.py::test_it": ("square", "circle")}
 
 
+def test_a_number_behind_a_name_is_pytest_s(tmp_path: Path) -> None:
+    """Where an object stands twice in a table, pytest counts; who is called `square2` is not so counted."""
+    twice = f"@pytest.mark.parametrize('one', [circle, circle])\n{BODY}"
+
+    assert _order(tmp_path, twice, "circle0", "circle1") == {"tests/test_a.py::test_it": ("circle0", "circle1")}
+    assert _order(tmp_path, twice, "oval0", "oval1") == {}
+
+
 @pytest.mark.parametrize(
     "source",
     [
