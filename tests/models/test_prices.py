@@ -25,6 +25,11 @@ source = "made up"
 model = "openai/*"
 input = 1.0
 output = 4.0
+
+[[price]]
+model = "*/small"
+input = 0.1
+output = 0.4
 """
 
 
@@ -45,7 +50,7 @@ def test_what_a_call_costs() -> None:
 
 
 def test_the_first_price_that_fits(prices: Path) -> None:
-    """A price file is read from the top; a star stands for any end; unknown models have no price."""
+    """A price file is read from the top; a star stands for anything; unknown models have no price."""
     settings = ModelSettings(prices=prices)
     assert price_of("openai/special", settings) == Price(
         model="openai/special", input=2, output=8, cached=0.5, as_of=date(2026, 1, 31), source="made up"
@@ -53,6 +58,9 @@ def test_the_first_price_that_fits(prices: Path) -> None:
     found = price_of("openai/other", settings)
     assert found is not None
     assert found.input == 1.0
+    anyones = price_of("groq/small", settings)
+    assert anyones is not None
+    assert anyones.input == 0.1
     assert price_of("deepseek/x", settings) is None
     assert price_of("openai/special", ModelSettings()) is None
 

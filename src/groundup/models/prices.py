@@ -6,7 +6,7 @@ docs/models.md says what it was measured against.
 A price file is TOML. Prices are USD per million tokens; `cached` and `cache_write` default to `input`:
 
     [[price]]
-    model = "provider/model"     # as -m names it; a final * stands for anything
+    model = "provider/model"     # as -m names it; a * stands for anything
     input = 1.25
     output = 10.0
     cached = 0.125
@@ -211,7 +211,7 @@ def read_prices(path: Path) -> tuple[Price, ...]:
 
 
 def _means(pattern: str, name: str) -> bool:
-    return pattern == name or (pattern.endswith("*") and fnmatchcase(name, pattern))
+    return pattern == name or fnmatchcase(name, pattern)
 
 
 class CostLedger:
