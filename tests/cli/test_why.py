@@ -289,18 +289,24 @@ def test_lost_tests_are_read_without_the_others(tmp_path: Path) -> None:
 
 
 def test_compare_tells_what_a_mend_brought_back(groundup: Groundup, tmp_path: Path) -> None:
-    """Of one task of two runs: by name what came back, by cause what is new, changed and as before."""
+    """Of one task of two runs, by cause: what came back, what is new, what fails otherwise and how before."""
     before, after = many([2, 1]), many([0, 1])
     after += [one.but(outcome="passed", message="", detail="") for one in before[3:5]]
     after.append(lost("test_new", "KeyError: 'k'"))
+    before.append(lost("test_next", "KeyError: 'first'"))
+    after.append(lost("test_next", "KeyError: 'second'"))
     write_losses(tmp_path, "old", [[before]])
     write_losses(tmp_path, "new", [[after]])
     lines = groundup("compare", "old", "new", "task-0000").out.splitlines()
-    assert lines[0].startswith("task-0000/0: 50.0 % (3/6) in old, ")
-    assert lines[1].startswith("2 tests came back: tests/test_a.py::test_aError0000[0], ")
-    assert [line for line in lines if "lost" in line] == [
+    assert lines[0].startswith("task-0000/0: ")
+    counted = "2 came back; 1 newly lost; 1 still lost, for another reason than before; 1 lost as before"
+    assert lines[1] == counted
+    assert lines[3:5] == ["2 tests came back:", "  2 tests: AssertionError: assert 'aError' == 2"]
+    at = lines.index("1 test still lost, for another reason than before:")
+    assert lines[at + 1 : at + 3] == ["  1 test: KeyError: 'second'", "    before: KeyError: 'first'"]
+    assert [line for line in lines if line.endswith(":")][1:] == [
         "1 test newly lost:",
-        "0 tests still lost, and saying something else",
+        "1 test still lost, for another reason than before:",
         "1 test lost as before:",
     ]
     document = json.loads(groundup("compare", "old", "new", "task-0000", "--json").out)

@@ -8,9 +8,6 @@ from groundup.api.flags import Output
 if TYPE_CHECKING:
     from groundup.domain.verdicts import TestResult
 
-_NAMES = 12
-"""Tests that came back which are named."""
-
 
 def names_task(runs: Sequence[str], output: Output) -> bool:
     """Whether the last of three names is a task of the second run, and no run of that name is there."""
@@ -40,10 +37,8 @@ def compare_task(runs: Sequence[str], output: Output, *, json: bool) -> int:
     from groundup.cli.console import UNFIT, print_document, say, tables
     from groundup.cli.lost_tests import Lost
     from groundup.domain.errors import UsageError
-    from groundup.domain.names import count, printable
-    from groundup.reports.causes import grouped
-    from groundup.reports.mending import mended
-    from groundup.reports.why import why_lines
+    from groundup.domain.names import printable
+    from groundup.reports.mending import mended, mended_lines
     from groundup.settings import load
     from groundup.store.folder import RunFolder
 
@@ -73,24 +68,6 @@ def compare_task(runs: Sequence[str], output: Output, *, json: bool) -> int:
         console.print(printable(line), soft_wrap=True, markup=False)
 
     put(f"{new.key}: {old.score} in {runs[0]}, {new.score} in {runs[1]}")
-    put(f"{count(len(found.back), 'test')} came back{_named(found.back)}")
-    for heading, tests in (
-        ("newly lost", found.new),
-        ("still lost, and saying something else", found.changed),
-        ("lost as before", found.same),
-    ):
-        if not tests:
-            put(f"0 tests {heading}")
-            continue
-        put("")
-        put(f"{count(len(tests), 'test')} {heading}:")
-        for block in why_lines(grouped(tests), 16, console.width):
-            for line in block:
-                put(f"  {line}")
+    for line in mended_lines(found, old.tests, console.width):
+        put(line)
     return UNFIT if unfit else 0
-
-
-def _named(tests: "Sequence[TestResult]") -> str:
-    names = ", ".join(one.id for one in tests[:_NAMES])
-    more = f" and {len(tests) - _NAMES} more" if len(tests) > _NAMES else ""
-    return f": {names}{more}" if names else ""

@@ -49,7 +49,7 @@ _COMPACT = 2
 def cause_words(cause: Cause) -> str:
     """Say in one line where in the submission a cause lies, and what it is."""
     where = f"{cause.place}: " if cause.place and not _names_its_place(cause) else ""
-    return f"{where}{_shortened(cause.said, _SAID)}"
+    return f"{where}{shortened(cause.said, _SAID)}"
 
 
 def kinds_words(kinds: Sequence[KindLoss]) -> str:
@@ -156,27 +156,27 @@ def _unit(group: CauseGroup, number: int) -> str:
 
 def _compact(group: CauseGroup, width: int) -> list[str]:
     cause = group.cause
-    heading = _shortened(f"{_unit(group, cause.tests)}: {cause_words(cause)}", width)
+    heading = shortened(f"{_unit(group, cause.tests)}: {cause_words(cause)}", width)
     known = where_and_name(group.tests[0])[0] if group.tests[0].kind == "dependency" else ""  # the heading has it
-    return [heading, _shortened(f"  {', '.join(_names(group.tests, known))}", width)]
+    return [heading, shortened(f"  {', '.join(_names(group.tests, known))}", width)]
 
 
 def _whole(group: CauseGroup, width: int, values: int) -> Iterator[str]:
     cause, first = group.cause, group.tests[0]
     flaky = sum(one.flaky for one in group.tests)
     again = f" ({flaky} passed when run again: flaky)" if flaky else ""
-    yield _shortened(f"{_unit(group, cause.tests)}: {cause.said}", _WIDTH) + again
+    yield shortened(f"{_unit(group, cause.tests)}: {cause.said}", _WIDTH) + again
     if cause.place:
-        yield _shortened(f"  {cause.place}{f': {cause.code}' if cause.code else ''}", max(width, _SAID))
+        yield shortened(f"  {cause.place}{f': {cause.code}' if cause.code else ''}", max(width, _SAID))
     called, _, helpers = cause.calls.partition(_HELPERS)
     if called:
-        yield _shortened(f"  calls {called}", max(width, _SAID))
+        yield shortened(f"  calls {called}", max(width, _SAID))
     if cause.probably and not cause.probably.startswith(f"{cause.place}:"):
-        yield _shortened(f"  probably {cause.probably}", max(width, _SAID))
+        yield shortened(f"  probably {cause.probably}", max(width, _SAID))
     elif helpers:
-        yield _shortened(f"  or in what it calls: {helpers}", max(width, _SAID))
+        yield shortened(f"  or in what it calls: {helpers}", max(width, _SAID))
     if first.kind == "dependency":
-        yield _shortened(f"  {where_and_name(first)[1]}: {first.detail}", _WIDTH)
+        yield shortened(f"  {where_and_name(first)[1]}: {first.detail}", _WIDTH)
     else:
         yield f"  {first.id}"
         yield from (f"    {line}" for line in _values(first, width - 4, values))
@@ -192,7 +192,7 @@ def _values(test: TestResult, width: int, room: int) -> Iterator[str]:
     statement = [line for line in test.demand.splitlines() if line.startswith("> ")]
     heading, code = failing_line(test)
     at = [heading, code] if heading else way
-    yield from (_shortened(line, _WIDTH) for line in at[: 1 if statement else 2] if line)
+    yield from (shortened(line, _WIDTH) for line in at[: 1 if statement else 2] if line)
     told = [f"E   {line}" if not line.startswith("> ") else line for line in demanded(test)]
     if len(way) > 2 and told and not statement:
         yield "..."
@@ -240,7 +240,7 @@ def _differing(tests: Sequence[TestResult], width: int, room: int) -> Iterator[s
             yield "  ..."
             return
         told.add(words)
-        yield _shortened(f"  or {words}", max(width, _SAID))
+        yield shortened(f"  or {words}", max(width, _SAID))
 
 
 def _others(tests: Sequence[TestResult], before: str, width: int) -> Iterator[str]:
@@ -256,7 +256,7 @@ def _others(tests: Sequence[TestResult], before: str, width: int) -> Iterator[st
                 break
             lines.append(line + ",")
             line, piece = "      ", name
-        line += _shortened(piece, width - 20)
+        line += shortened(piece, width - 20)
     yield from (*lines, line)
 
 
@@ -273,5 +273,6 @@ def _names_its_place(cause: Cause) -> bool:
     return f"({file}, line {line})" in cause.said
 
 
-def _shortened(text: str, width: int) -> str:
+def shortened(text: str, width: int) -> str:
+    """Return *text* in at most *width* characters."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
