@@ -84,7 +84,7 @@ class Verification(Record):
 
     @property
     def holds(self) -> bool:
-        """Whether the claims can be true, and everything that was drawn was graded again, to the same score."""
+        """Whether the claims can be true, and everything that was drawn was graded again and bears them out."""
         return not (self.refused or self.differing or self.unknown) and self.attempts > 0
 
     @property

@@ -18,7 +18,7 @@ from groundup.settings import Settings
 from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup_bridges.api import import_jobs
-from groundup_bridges.harbor_import import harbor_name, read_trials
+from groundup_bridges.harbor_import import harbor_name, read_trials, steps_of
 
 TASK = "groundup/toy__task-0000"
 CALL = {"tool_call_id": "1", "function_name": "bash", "arguments": {"command": "ls"}}
@@ -80,6 +80,42 @@ def test_a_trial_becomes_an_attempt(tmp_path: Path) -> None:
     assert kinds == ["began", "message", "reply", "result", "ended"]
     assert run.config().configuration.subject.model == "openai/small"
     assert groundup.report(run.path).headlines()
+
+
+def test_a_conversation_is_kept_whole() -> None:
+    """Every field that ATIF has is where `show` looks for it; what a step lacks is left out."""
+    later = {
+        "source": "agent",
+        "message": [{"type": "text", "text": "Done."}, {"text": "Really."}],
+        "reasoning_content": "It is short.",
+        "model_name": "openai/large",
+        "metrics": {"prompt_tokens": 20, "completion_tokens": 4, "cached_tokens": 8, "cost_usd": -1},
+        "observation": {"results": [{"source_call_id": "9", "content": "of no call"}]},
+    }
+    call = {"id": "1", "name": "bash", "arguments": '{"command": "ls"}'}
+    reply = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
+    thought = {"role": "assistant", "content": "Done.\nReally.", "reasoning": "It is short."}
+    assert [dict(step) for step in steps_of({"steps": ["no step", *STEPS, later]})] == [
+        {"kind": "message", "role": "user", "content": "Write it."},
+        {
+            "kind": "reply",
+            "turn": 1,
+            "message": reply,
+            "finish": "tool_calls",
+            "usage": {"input_tokens": 10, "output_tokens": 3},
+            "cost_usd": 0.5,
+        },
+        {"kind": "result", "turn": 1, "call": 0, "name": "bash", "content": "README"},
+        {
+            "kind": "reply",
+            "turn": 2,
+            "message": thought,
+            "finish": "stop",
+            "usage": {"input_tokens": 20, "output_tokens": 4, "cached_input_tokens": 8},
+            "model": "openai/large",
+        },
+        {"kind": "result", "turn": 2, "call": None, "name": "", "content": "of no call"},
+    ]
 
 
 @pytest.mark.parametrize("task", ["sqlparse", "inflection@0.5.1", "Suor__funcy@207a7810c2"])

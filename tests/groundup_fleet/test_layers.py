@@ -93,3 +93,13 @@ def test_a_layer_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     (tmp_path / "room").mkdir()
     with pytest.raises(InfrastructureError, match="damaged"):
         unpack_folder(tmp_path / "packed", tmp_path / "room", tree_digest(layer.path).digest)
+
+
+def test_what_says_to_be_larger_than_any_layer_is_refused_unread(tmp_path: Path) -> None:
+    """By its own headers: no byte of it is waited for, and nothing is written."""
+    huge = tarfile.TarInfo("huge")
+    huge.size = 1 << 40
+    (tmp_path / "packed").write_bytes(zstd.compress(huge.tobuf()))
+    with pytest.raises(InfrastructureError, match="larger than any layer"):
+        unpack_folder(tmp_path / "packed", tmp_path / "tree", None)
+    assert list((tmp_path / "tree").iterdir()) == []

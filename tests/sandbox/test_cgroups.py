@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groundup.sandbox.launcher.limits import CgroupFolders, SandboxGroups, find_places
+from groundup.sandbox.launcher.limits import CgroupFolders, SandboxGroups, _can_make_groups, find_places
 
 
 def test_version_2(tmp_path: Path) -> None:
@@ -65,3 +65,10 @@ def test_places_can_be_used() -> None:
     group = SandboxGroups.named(find_places(), "groundup-test-places")
     group.make(memory_bytes=2**24, processes=10, cpus=1)
     assert group.remove()
+
+
+def test_where_no_groups_can_be_made_nothing_is_left(tmp_path: Path) -> None:
+    """A plain folder is no control group; the probe is gone afterwards, and a missing folder is none either."""
+    assert not _can_make_groups(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert not _can_make_groups(tmp_path / "none")

@@ -30,7 +30,7 @@ class AgentEntry(Record):
     package: str | None = None
     """`npm PACKAGE` or `pypi PACKAGE`; None: it is a part of groundup or of an installed package."""
     protocol: str = "any"
-    """How it asks its model: chat, responses, messages; any: by the model's own client."""
+    """How it asks its model: chat, responses, messages, gemini, none; any: by the model's own client."""
     memory_mb: int | None = None
     missing: str = ""
     """What it lacks on this machine; empty: it can run here."""

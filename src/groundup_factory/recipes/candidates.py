@@ -109,7 +109,7 @@ def _uploaded(file: ProjectFile) -> datetime | None:
 
 
 def _minors_of(file: ProjectFile) -> Iterator[str]:
-    """Yield the CPython minors that a wheel is for on this kind of machine, by its name."""
+    """Yield the CPython minors that a wheel is for on Linux, by its name and its `Requires-Python`."""
     try:
         allowed = _allowed(file.requires_python or "")
         tags = parse_wheel_filename(file.filename)[3]

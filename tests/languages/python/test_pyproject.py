@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from groundup.languages.python.pyproject import Pyproject
+from groundup.languages.python.pyproject import Pyproject, needs_source, without_source
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from tests.manifests.span_laws import assert_laws
 
@@ -294,3 +294,35 @@ def test_unexpected_shapes_do_not_crash(data: bytes) -> None:
     manifest = FORMAT.read(data, PATH)
     assert FORMAT.write(data, manifest.dependencies, PATH) == data
     FORMAT.read(FORMAT.mask(data, PATH), PATH)
+
+
+@pytest.mark.parametrize(
+    ("source", "origin", "details", "needs"),
+    [
+        ("registry", "", (), False),
+        ("registry", "", (("index", "mirror"),), True),
+        ("git", "https://example.org/a.git", (), False),
+        ("git", "https://example.org/a.git", (("rev", "1"),), False),
+        ("git", "https://example.org/a.git", (("branch", "dev"),), True),
+        ("git", "https://example.org/a.git", (("tag", "v1"),), True),
+        ("url", "https://example.org/a.whl", (), False),
+        ("path", "../a", (), True),
+        ("path", "file:///a", (), False),
+        ("workspace", "", (), True),
+    ],
+)
+def test_what_pep_508_cannot_say_needs_a_table_of_sources(
+    source: str, origin: str, details: tuple[tuple[str, str], ...], *, needs: bool
+) -> None:
+    """A relative path, a member of a workspace, a named index, a branch or tag; the name is left without it."""
+    asked = Dependency(
+        language="python",
+        name="a",
+        normalised="a",
+        source=DependencySource(source),
+        origin=origin,
+        details=details,
+    )
+    assert needs_source(asked) is needs
+    plain = asked.but(source=DependencySource.REGISTRY, origin="", details=())
+    assert without_source(asked) == (plain if needs else asked)
