@@ -33,7 +33,7 @@ class Extension(ABC):  # noqa: B024 - what is abstract is up to the bases that d
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         for name, found in vars(cls).items():
-            marked = getattr(found, "fget", found) if isinstance(found, property) else found
+            marked = getattr(found, "fget", found)  # of a property its function has the mark
             if getattr(marked, "__override__", False) and not any(hasattr(base, name) for base in cls.__bases__):
                 raise TypeError(f"{cls.__name__}.{name} is marked @override, but no base class has {name!r}")
 

@@ -55,6 +55,7 @@ def test_neighbours_do_not_lengthen_the_limits_of_a_recipe(
     assert quiet_s(result, 2) == quiet
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_what_passes_every_time_is_expected(trial: Trial) -> None:
     """A draft of the tiny library freezes to the ids of all its tests, with what was measured beside them."""
     frozen = await freeze(DRAFT, _context(trial, ORIGINAL), runs=2)
@@ -66,6 +67,7 @@ async def test_what_passes_every_time_is_expected(trial: Trial) -> None:
     assert frozen.environment.python_micro is not None
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_what_does_not_pass_is_left_out_with_a_reason(trial: Trial) -> None:
     """Skips and expected failures explain themselves; other failures need a reason that a person gave."""
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
@@ -81,6 +83,7 @@ async def test_what_does_not_pass_is_left_out_with_a_reason(trial: Trial) -> Non
     assert frozen.expected == EXPECTED
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_what_is_called_flaky_is_left_out_where_it_passes(trial: Trial) -> None:
     """A person saw it fail; that it passes three times on this machine proves nothing."""
     flaky = min(EXPECTED)
@@ -91,6 +94,7 @@ async def test_what_is_called_flaky_is_left_out_where_it_passes(trial: Trial) ->
     assert [(one.id, one.why) for one in frozen.excluded] == [(str(flaky), Why.FLAKY)]
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_a_false_run_whose_session_is_interrupted_goes_on_in_another(trial: Trial) -> None:
     """A falsified test lets through the KeyboardInterrupt that it provokes; later tests run even so."""
     interrupts = """
@@ -110,6 +114,7 @@ class Rude:
     assert frozen.twin == FalseRecord(runs=3)
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_a_failure_without_a_reason_stops_the_freezing(trial: Trial) -> None:
     """No test of the original is dropped from the denominator in silence."""
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}
@@ -118,6 +123,7 @@ async def test_a_failure_without_a_reason_stops_the_freezing(trial: Trial) -> No
         await freeze(DRAFT, _context(trial, odd), runs=1)
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_an_original_that_cannot_be_imported_stops_the_freezing(trial: Trial) -> None:
     """A recipe with a wrong import root or a missing dependency is never frozen; the reason is in the error."""
     broken = {**ORIGINAL, "calc/__init__.py": "import missing_dependency\n"}
@@ -126,6 +132,7 @@ async def test_an_original_that_cannot_be_imported_stops_the_freezing(trial: Tri
         await freeze(DRAFT, _context(trial, broken), runs=1)
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_an_environment_that_holds_the_library_stops_the_freezing(trial: Trial) -> None:
     """When an empty submission passes a test, the recipe would reward empty work, and is refused."""
     generous = {**ORIGINAL, "tests/test_free.py": "def test_free(): pass\n"}
@@ -134,6 +141,7 @@ async def test_an_environment_that_holds_the_library_stops_the_freezing(trial: T
         await freeze(DRAFT, _context(trial, generous), runs=1)
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_a_few_tests_that_need_no_library_are_left_out(trial: Trial) -> None:
     """What passes without the library measures nothing, and is no reason to refuse all other tests."""
     many = "from calc import add\nimport pytest\n"
@@ -147,6 +155,7 @@ async def test_a_few_tests_that_need_no_library_are_left_out(trial: Trial) -> No
     assert len(frozen.expected) == len(EXPECTED) + 20
 
 
+@pytest.mark.needs("groundup_integrity")
 async def test_a_reason_for_all_others_is_asked_last(trial: Trial) -> None:
     """`*` explains what fails and shows no reason, and never a skip, nor what another pattern names."""
     odd = {**ORIGINAL, "tests/test_odd.py": ODD_TESTS}

@@ -32,6 +32,7 @@ async def made(trial: Trial, files: dict[str, str], draft: Recipe = DRAFT) -> tu
     return await finish(draft, context, said.append, may_repair=True), said
 
 
+@pytest.mark.needs("groundup_integrity")
 @pytest.mark.end_to_end
 async def test_a_draft_becomes_a_recipe_with_its_controls(trial: Trial) -> None:
     """The expected ids are found, and nothing worthless passes what no stub passes."""
@@ -47,6 +48,7 @@ async def test_a_draft_becomes_a_recipe_with_its_controls(trial: Trial) -> None:
     assert any("control stub" in line for line in said)
 
 
+@pytest.mark.needs("groundup_integrity")
 @pytest.mark.end_to_end
 async def test_what_an_original_lacks_is_repaired_and_noted(trial: Trial) -> None:
     """A module of the root, a file that a test reads, one that it writes, a network test: each is dealt with."""
@@ -88,6 +90,7 @@ async def test_what_an_original_lacks_is_repaired_and_noted(trial: Trial) -> Non
     assert any("name resolution" in line for line in said)
 
 
+@pytest.mark.needs("groundup_integrity")
 @pytest.mark.end_to_end
 async def test_what_needs_a_person_leaves_a_draft(trial: Trial) -> None:
     """A failure without a reason ends with a sentence and the draft so far, never with a guess."""
@@ -99,6 +102,7 @@ async def test_what_needs_a_person_leaves_a_draft(trial: Trial) -> None:
     assert raised.value.draft.task == "calc"
 
 
+@pytest.mark.needs("groundup_integrity")
 @pytest.mark.end_to_end
 async def test_tests_that_measure_nothing_are_refused(trial: Trial) -> None:
     """When a stub passes most tests, the recipe would reward a skeleton."""
