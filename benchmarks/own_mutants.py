@@ -48,7 +48,12 @@ ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "samples" / "equivalent_mutants.txt"
 _ELSEWHERE = 4
 """Files of tests in other folders: half of the suite names some modules."""
-_TESTED_BY = {"manifests": ("languages",), "sources": ("groundup_infer",), "workflows": ("curation",)}
+_TESTED_BY = {
+    "judging": ("cli",),
+    "manifests": ("languages",),
+    "sources": ("groundup_infer",),
+    "workflows": ("curation",),
+}
 """Folders whose tests test another folder, too."""
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -214,7 +219,10 @@ def tests_of(module: str, folder: str) -> list[list[str]]:
 
 
 def nearest(mutant: Mutant, stages: Sequence[Sequence[str]], most: int) -> list[list[str]]:
-    """Return the *most* files of *stages* that share the rarest words with the function that has the fault."""
+    """Return the *most* files of *stages* that share the rarest words with the function that has the fault.
+
+    Those come first whose name shares a word with the module's: `test_javascript` tests `javascript_inference`.
+    """
     files = [file for stage in stages for file in stage]
     texts = {file: set(_WORD.findall(Path(file).read_text(encoding="utf-8"))) for file in files}
     rarity = {
@@ -222,8 +230,14 @@ def nearest(mutant: Mutant, stages: Sequence[Sequence[str]], most: int) -> list[
         for word in mutant.words
     }
     first = frozenset(stages[0][:1]) if stages else frozenset()
+    own = set(mutant.module.rpartition(".")[2].split("_"))
     ranked = sorted(
-        files, key=lambda file: (file not in first, -sum(rarity[word] for word in mutant.words & texts[file]))
+        files,
+        key=lambda file: (
+            file not in first,
+            own.isdisjoint(Path(file).stem.split("_")),
+            -sum(rarity[word] for word in mutant.words & texts[file]),
+        ),
     )
     return [[file] for file in ranked[:most]]
 

@@ -153,13 +153,15 @@ def test_a_process_that_dies_has_caught_its_mutant() -> None:
 
 
 def test_the_nearest_tests_share_rare_words_with_the_fault(module: Path, tmp_path: Path) -> None:
-    """The file that is named as the module comes first, then those that speak of what its function speaks of."""
+    """First the file that is named as the module, then such as share a part of its name, then by their words."""
     texts = {"test_example.py": "", "test_other.py": "print(1)", "test_near.py": "larger(1, other=2)"}
+    texts["test_odd_example.py"] = ""
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     mutant = next(mutants_of(module, 1, 1))
     stages = [
         [str(tmp_path / "test_example.py")],
-        [str(tmp_path / name) for name in ("test_other.py", "test_near.py")],
+        [str(tmp_path / name) for name in ("test_other.py", "test_near.py", "test_odd_example.py")],
     ]
-    assert [Path(one).stem for (one,) in nearest(mutant, stages, 2)] == ["test_example", "test_near"]
+    found = [Path(one).stem for (one,) in nearest(mutant, stages, 3)]
+    assert found == ["test_example", "test_odd_example", "test_near"]

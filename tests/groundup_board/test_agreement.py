@@ -1,11 +1,14 @@
 """Whether what gradings found is what a bundle claims."""
 
+import inspect
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import pytest
 
 from groundup.store.records import VerdictLine
-from groundup_board.verification import _Check
+from groundup_board.cli import Recheck
+from groundup_board.verification import _Check, verify
 from tests.reports.made import Word, run_of
 
 
@@ -62,3 +65,10 @@ def test_a_difference_is_told_in_words() -> None:
     told = check.in_words()
     assert (told.attempt, told.claimed) == ("task/0", "graded 3/4")
     assert told.found == ("graded 2/4", "tampered", "not attempted")
+
+
+def test_python_grades_again_as_the_command_line_does() -> None:
+    """Whoever names nothing gets the same sample, as often, by the same tolerance."""
+    flags = asdict(Recheck())
+    parameters = inspect.signature(verify).parameters
+    assert {name: parameters[name].default for name in flags} == flags
