@@ -14,7 +14,8 @@ import pytest
 from groundup.api.reports import write_plots, write_report
 from groundup.domain.errors import MissingExtraError, UsageError
 from groundup.domain.verdicts import Score
-from groundup.reports.formats import FORMS, ShownReport
+from groundup.reports.formats import ShownReport
+from groundup.reports.forms import FORMS
 from groundup.reports.plots import plots_of
 from groundup.reports.summary import report_run, side_by_side
 from groundup.suites.base import Summary

@@ -186,8 +186,7 @@ def environment(suite: str, task: str, *, settings: Settings | None = None) -> T
     if task not in part.gradable():
         raise UsageError(f"{task} cannot be graded with the data at hand; `groundup doctor` says what is missing")
     needs = part.needs(known[task])
-    if needs.java:  # strict grading of these starts no Python
-        needs = needs.but(python=None, environment=None, programs=(*needs.programs, "javac", "java", "mvn"))
+    programs = (*needs.programs, *(("javac", "java", "mvn") if needs.java else ()))
     lines = () if needs.environment is None else needs.environment.requirements
     return TaskEnvironment(
         suite=suite,
@@ -195,7 +194,7 @@ def environment(suite: str, task: str, *, settings: Settings | None = None) -> T
         grader=chosen.default_grader,
         python=needs.environment.python if needs.environment else needs.python,
         packages=tuple(line.partition(" ")[0] for line in lines),
-        programs=needs.programs,
+        programs=programs,
         installs_declared=needs.packages,
         rights=tuple(ForCommands.of(chosen).rights(known[task])),
     )

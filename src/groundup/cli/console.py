@@ -5,8 +5,9 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
+
+from groundup.reports.forms import Format
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
 
 UNFIT = 4
 """The exit code where something does not fit."""
-
-
-class Format(StrEnum):
-    """What a report is printed as."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 def say(text: str) -> None:

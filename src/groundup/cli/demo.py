@@ -94,7 +94,8 @@ def _judge(here: Path, end: str) -> int:
     """Grade the reference and its broken copy; show both side by side. Their names have the ending *end*."""
     from groundup.api.reports import report
     from groundup.api.requests import evaluation, running
-    from groundup.cli.console import Format, print_report
+    from groundup.cli.console import print_report
+    from groundup.reports.forms import Format
 
     suite, task = "nl2repobench", TASK
     reference, broken, predictions = f"reference{end}", f"broken{end}", f"predictions{end}"

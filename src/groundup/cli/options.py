@@ -21,9 +21,9 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from groundup.api.flags import AnyPath, Assignments, Names, Time, flag_of, is_time
-from groundup.cli.console import Format
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
+from groundup.reports.forms import Format
 
 TALK = "Output"
 INTERRUPTED = 130

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.api.flags import AnyPath, Output
-from groundup.cli.console import UNFIT, Format
+from groundup.cli.console import UNFIT
 from groundup.cli.options import TALK, Examples, FailUnder, Json, ReportFormat, Run, one_format
+from groundup.reports.forms import KNOWN, Format
 
 if TYPE_CHECKING:
     from groundup.api.listings import RunEntry
@@ -68,7 +69,7 @@ class ReportLook:
         str,
         typer.Option(
             "--format",
-            help="table, markdown, json, html, csv, latex, junit, or the suite's own form, such as `repogenesis`.",
+            help=f"{', '.join(KNOWN)}, or the suite's own form, such as `repogenesis`.",
             rich_help_panel=TALK,
         ),
     ] = Format.TABLE.value
@@ -120,10 +121,10 @@ def report(
         for path in reports.write_plots(made, look.plots):
             say(f"wrote {path}")
     form = Format.JSON.value if json else _form(look.report_format, look.save)
-    if form in _known_formats():
+    if form in KNOWN:
         _print(made, form, look.save)
     elif len(runs) > 1:
-        raise UsageError(f"{unknown('format for several runs', form, _known_formats())}")
+        raise UsageError(f"{unknown('format for several runs', form, KNOWN)}")
     else:
         _print_own(runs[0], form, look.save, output)
     if failed := made.below(fail_under):
@@ -156,12 +157,6 @@ def _form(named: str, save: Path | None) -> str:
     if save is None or named != Format.TABLE:
         return named
     return _ENDINGS.get(save.suffix.lower(), named)
-
-
-def _known_formats() -> tuple[str, ...]:
-    from groundup.reports.formats import FORMS
-
-    return *Format, *FORMS
 
 
 def _print(made: "ShownReport", form: str, save: Path | None) -> None:

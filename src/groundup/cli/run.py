@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundup.api.flags import EvaluateFlags, RegradeFlags, ResumeFlags, RunFlags, WorkFlags, names
-from groundup.cli.console import Format
 from groundup.cli.options import TALK, DryRun, Examples, Run, Talk
+from groundup.reports.forms import Format
 
 if TYPE_CHECKING:
     from groundup.reports.formats import ShownReport

@@ -60,7 +60,7 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
                 await asyncio.to_thread(extract_archive, kept, room / "tree")
             elif shutil.which("git") is None and request.tree_digest and not request.by_git_only:
                 is_from_host = True
-                await _fill_from_host(request, mirror, room, what)
+                await _fill_from_archive(request, mirror, room, what)
             else:
                 repository = GitRepository(room / "repository")
                 await repository.create()
@@ -80,7 +80,7 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
     return layer
 
 
-async def _fill_from_host(request: GitSource, mirror: str | None, room: Path, what: str) -> None:
+async def _fill_from_archive(request: GitSource, mirror: str | None, room: Path, what: str) -> None:
     """Write `room/tree` from the archive that the repository's host makes of the commit."""
     from groundup.environments.git import addresses_of
     from groundup.environments.hosted import fetch_archive

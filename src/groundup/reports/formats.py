@@ -13,6 +13,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import printable, unknown
 from groundup.reports.columns import Cell, data_row, left_out_rows
 from groundup.reports.document import Report
+from groundup.reports.forms import FORMS
 from groundup.reports.numbers import share
 from groundup.reports.publishing import row_for_others
 from groundup.reports.terminal import bar_lines, print_rows, wrapped
@@ -85,9 +86,6 @@ def show(views: Iterable[View], console: "Console") -> None:
         lines(view.further, "dim")
         console.print()
 
-
-FORMS = ("html", "csv", "latex", "junit")
-"""Forms of files, beside what a terminal shows."""
 
 Rows = list[dict[str, Cell]]
 """Flat rows that all have the same keys: `pandas.DataFrame(rows)` and `polars.DataFrame(rows)` take them."""

@@ -83,9 +83,9 @@ def data_sets(settings: Settings) -> list[str]:
 
 def split_variants(name: str) -> tuple[str, tuple[str, ...]]:
     """Return *name* without the words of SUITE+WORD or SUITE+WORD@NAME, and these words, sorted."""
-    if ":" in name or "/" in name:
+    if "/" in name:
         return name, ()
-    suite, at, chosen = name.partition("@")
+    suite, at, chosen = (name, "", "") if ":" in name else name.partition("@")
     suite, *words = suite.split("+")
     return f"{suite}{at}{chosen}", tuple(sorted({*words}))
 

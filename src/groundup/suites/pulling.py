@@ -67,7 +67,7 @@ async def pull(
     work = Path(mkdtemp(prefix=".pull-", dir=settings.data))
     try:
         if shutil.which("git") is None:
-            commit = await _fill_from_host(published, work, settings.git_mirror)
+            commit = await _data_from_host(published, work, settings.git_mirror)
             origin = _origin(work / "data", published.address, commit, check)
             return _put_in_place(suite, work / "data", origin, settings)
         repository, commit = await _fetched(published, work, settings.git_mirror)
@@ -178,7 +178,7 @@ def _parent(settings: Settings) -> None:
         ) from error
 
 
-async def _fill_from_host(published: PublishedRepository, work: Path, mirror: str | None) -> str:
+async def _data_from_host(published: PublishedRepository, work: Path, mirror: str | None) -> str:
     """Write `work/data` from the archive that the repository's host makes of the commit; return its full name."""
     archive = work / "commit.tar.gz"
     await fetch_archive(

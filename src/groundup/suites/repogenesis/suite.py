@@ -380,14 +380,14 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
 
     @override
     def needs(self, task: Task) -> Needs:
-        """Return the environment of the hidden tests, and a JDK for tasks in Java."""
+        """Return the environment of the hidden tests, or a JDK for tasks in Java."""
         problem = self.problems[task.id]
-        by_maven = problem.task.means.by_maven
+        if problem.task.means.by_maven:
+            return Needs(java=True)
         return Needs(
             python=next(iter(problem.service_pythons), None),
             environment=test_environment(problem),
-            java=by_maven,
-            packages=not by_maven and self._other is None,
+            packages=self._other is None,
         )
 
     @override

@@ -499,8 +499,8 @@ def whether_here(problem: ServiceProblem) -> str:
             return f"not in {named}"
         if toolchain_lack(problem.toolchain, environment()):
             return f"no {named}"
-    if problem.task.means.by_maven and next(jdks(environment()), None) is None:
-        return "no JDK"
+    if problem.task.means.by_maven:
+        return YES if next(jdks(environment()), None) else "no JDK"
     if problem.is_too_old:
         return f"Python {problem.tests_python} is too old"
     wanted = dict.fromkeys((problem.tests_python, *problem.service_pythons))
