@@ -23,6 +23,10 @@ def unusable_surroundings() -> str:
     except OSError:
         return "the working directory was removed; change to one that is there"
     home = environment().get("HOME")
+    try:
+        Path.home()
+    except RuntimeError:
+        return "HOME is not set, and this user has no home; set it to a folder"
     return f"HOME is {home}, which is a file; set it to a folder" if home and Path(home).is_file() else ""
 
 
@@ -82,7 +86,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}; change its mode, or move it") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}; mend the file, or remove it") from error
     for name in document.keys() - _TABLES:

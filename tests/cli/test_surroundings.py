@@ -49,6 +49,43 @@ def test_a_home_that_is_a_file_is_named(tmp_path: Path) -> None:
     assert (ended.returncode, f"HOME is {tmp_path / 'home'}, which is a file" in ended.stderr) == (2, True)
 
 
+def test_a_user_without_a_home_is_told(tmp_path: Path) -> None:
+    """As in a container that runs as a number of no account; it was called a bug."""
+    known = "import pwd; pwd.getpwuid = lambda uid: {}[uid]"
+    line = "from groundup.cli.main import main; import sys; sys.exit(main(['runs']))"
+    ended = shell(f'unset HOME; "{sys.executable}" -c "{known}; {line}"', tmp_path)
+    assert (ended.returncode, "HOME is not set, and this user has no home" in ended.stderr) == (2, True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("GROUNDUP_DATA_DIR=locked {} tasks nl2repobench", 3),
+        ("GROUNDUP_DATA_DIR=locked {} tasks repogenesis --json", 3),
+        ("GROUNDUP_DATA_DIR=locked {} data pull repogenesis --from .", 3),
+        ("GROUNDUP_CACHE_DIR=locked {} doctor", 3),
+        ("{} run nl2repobench -a oracle --output locked/in", 3),
+        ("{} report latest --output locked", 2),
+    ],
+)
+def test_a_folder_that_may_not_be_entered_is_no_bug(command: str, code: int, tmp_path: Path) -> None:
+    """One sentence names it, and what to do."""
+    (tmp_path / "locked").mkdir(mode=0)
+    ended = shell(command.format(PROGRAM), tmp_path)
+    last = ended.stderr.strip().splitlines()[-1]
+    assert (ended.returncode, "locked" in last, "a bug" in last) == (code, True, False)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_run_that_may_not_be_entered_stays_in_the_list(tmp_path: Path) -> None:
+    """It was left out without a word."""
+    (tmp_path / "runs" / "mine").mkdir(mode=0, parents=True)
+    ended = shell(f"{PROGRAM} runs", tmp_path)
+    assert (ended.returncode, "mine" in ended.stdout) == (0, True)
+    assert "config.json cannot be read: Permission denied; change its mode or its owner" in ended.stderr
+
+
 def test_a_share_that_is_no_number_is_not_compared(groundup: Groundup) -> None:
     """No score would be below it."""
     ended = groundup("run", TWO, "-a", "nop", "--fail-under", "nan")

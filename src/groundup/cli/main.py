@@ -170,6 +170,7 @@ READER_LEFT = 141
 """What a shell says of a program that SIGPIPE ended."""
 
 MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+PERMISSIONS = (errno.EACCES, errno.EPERM)
 
 
 def create_app(*, whole: bool = False) -> CommandPanel:
@@ -297,7 +298,7 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.errno not in MACHINE_FAULTS:
+        if error.errno not in (*MACHINE_FAULTS, *PERMISSIONS):
             return _bug(error, given)
         return _machine_fault(error)
     except Exception as error:  # noqa: BLE001  # the entry point: whatever it is, people get a sentence and a log
@@ -352,7 +353,10 @@ def _glanced(given: list[str]) -> bool:
 
 
 def _machine_fault(error: OSError) -> tuple[int, str]:
-    return _failed(3, f"{error.strerror} ({error.filename or 'where the output goes'}); mend that and try again")
+    place = error.filename or "where the output goes"
+    if error.errno in PERMISSIONS:
+        return _failed(3, f"{place}: {error.strerror}; change its mode or its owner, or name another place")
+    return _failed(3, f"{error.strerror} ({place}); mend that and try again")
 
 
 def _bug(error: Exception, given: list[str]) -> tuple[int, str]:

@@ -48,6 +48,7 @@ PROJECT_FILES = (
     "start.sh",
 )
 """A folder that holds one of these is a repository rather than a folder of repositories."""
+_UNREADABLE = "change its mode, or take it away"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
 _ATTEMPT = re.compile(r"(?:run|attempt|try|trial|rep|repeat|sample|seed|k)[-_ ]?\d+", re.IGNORECASE)
 _UNREAD = re.compile(r".*\.(?:rar|7z|zipx|ace|arj|cab|lz|lzma|lz4|gz|bz2|xz|zst|iso|dmg|tar\.\w+)", re.IGNORECASE)
@@ -178,7 +179,7 @@ class GivenSource(SubmissionSource):
         except (UsageError, DamagedArchiveError) as error:
             raise UsageError(f"{found.name}: {error}") from error
         except OSError as error:
-            raise UsageError(f"{found.name} cannot be read: {error.strerror}") from error
+            raise UsageError(f"{found.name} cannot be read: {error.strerror}; {_UNREADABLE}") from error
 
 
 def open_predictions(
@@ -212,7 +213,8 @@ def open_predictions(
         else:
             raise UsageError(f"{path}: no such predictions; give a folder or a JSONL file with -p")
     except OSError as error:
-        raise UsageError(f"{error.filename or path} cannot be read: {error.strerror or error}") from error
+        said = f"{error.filename or path} cannot be read: {error.strerror or error}"
+        raise UsageError(f"{said}; {_UNREADABLE}") from error
     if not found:
         wanted = (
             "lines with `instance_id` and `path`" if path.is_file() else f"{path}/<task>/ with a repository in it"
@@ -399,7 +401,7 @@ def _of_task_entry(
             yield from list(_attempts(root, task, found.place, task, layout))
         except OSError as error:
             name = os.path.relpath(error.filename, root) if error.filename else task
-            refusal = f"{name} cannot be read: {error.strerror}; change its mode, or take it away"
+            refusal = f"{name} cannot be read: {error.strerror}; {_UNREADABLE}"
             yield AttemptKey(task=task), FoundPrediction(task, refusal=refusal)
     elif found.place is not None:
         refusal = f"{task} is a file; a prediction is a folder {task}/ or an archive {task}/submission.tar.gz"

@@ -54,11 +54,9 @@ class Hold:
     def __init__(self, folder: Path) -> None:
         """Take the hold. Raises `UsageError` naming the process that has it, and `InfrastructureError`."""
         path = folder / LOCK_NAME
-        try:
+        with disk_errors(folder):
             # Closed on exec, so no program that a run starts can keep it alive.
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise InfrastructureError(f"cannot write below {folder}: {error.strerror or error}") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -132,7 +130,12 @@ class RunFolder:
         return found.but(planned=begun)
 
     def is_listed(self) -> bool:
-        """Whether lists of runs show it: there is a configuration or verdicts, however damaged they are."""
+        """Whether lists of runs show it: there is a configuration or verdicts, however damaged they are.
+
+        What a folder holds that cannot be entered is not known: it is listed as well.
+        """
+        if not os.access(self.path, os.X_OK):
+            return self.path.is_dir()
         return any(os.path.lexists(self.path / name) for name in (CONFIG, VERDICTS))
 
     def was_run(self) -> bool:
@@ -422,4 +425,5 @@ def _why_unreadable(error: OSError | ValidationError) -> str:
         if isinstance(newer, int) and newer > 1:
             return f"a newer groundup wrote it, in format {newer}; update groundup"
         return f"{'.'.join(map(str, first['loc'])) or 'content'}: {plainly(first)}; restore it"
-    return f"{error.strerror or error}; restore it"
+    mend = "change its mode or its owner" if isinstance(error, PermissionError) else "restore it"
+    return f"{error.strerror or error}; {mend}"

@@ -279,7 +279,7 @@ def _explained(error: OSError, place: Path) -> InfrastructureError:
         return MachineError(
             f"{place} cannot be written to: {error.strerror}; make it writable or name another folder"
         )
-    return InfrastructureError(f"cannot write below {place}: {error.strerror or error}")
+    return InfrastructureError(f"cannot write below {place}: {error.strerror or error}; name another folder")
 
 
 def copy_tree(source: Path, destination: Path, limits: TreeLimits | None = None) -> TakenIn:

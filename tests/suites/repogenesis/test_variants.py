@@ -126,11 +126,12 @@ def settings(tmp_path: Path) -> Settings:
         ("repogenesis+hints", "repogenesis", ("hints",)),
         ("repogenesis+node+hints@a+b", "repogenesis@a+b", ("hints", "node")),
         ("my.package:create", "my.package:create", ()),
+        ("my.package:create+hints", "my.package:create", ("hints",)),
         ("./a+b", "./a+b", ()),
     ],
 )
 def test_a_variant_is_part_of_the_suites_name(name: str, plain: str, words: tuple[str, ...]) -> None:
-    """What stands behind `@` is a data set's, whatever is in it; paths and plug-ins have no variants."""
+    """What stands behind `@` is a data set's, whatever is in it; paths have no variants."""
     assert split_variants(name) == (plain, words)
     assert split_variants(with_variants(plain, words))[1] == words
 
