@@ -13,7 +13,6 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.names import unknown
 from groundup.reports.document import Report, RunReport
 from groundup.reports.formats import PaperReport, ShownComparison, ShownReport
-from groundup.reports.forms import KNOWN
 from groundup.reports.review import Review, review_of
 from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import reporting
@@ -171,7 +170,7 @@ def own_report(
     known = _form_of(folder.config().configuration.suite, found)
     if known is None or form != known.name:
         own = [] if known is None else [known.name]
-        raise UsageError(f"{unknown('format', form, [*KNOWN, *own])}")
+        raise UsageError(f"{unknown('format', form, [*ShownReport.forms, *own])}")
     return known.write(_results(folder))
 
 

@@ -7,13 +7,13 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import printable, unknown
 from groundup.reports.columns import Cell, data_row, left_out_rows
 from groundup.reports.document import Report
-from groundup.reports.forms import FORMS
+from groundup.reports.forms import FORMS, KNOWN
 from groundup.reports.numbers import share
 from groundup.reports.publishing import row_for_others
 from groundup.reports.terminal import bar_lines, print_rows, wrapped
@@ -93,6 +93,9 @@ Rows = list[dict[str, Cell]]
 
 class ShownReport(Report):
     """A report on one run, or on several with each compared to the first. Its fields are those of `--json`."""
+
+    forms: ClassVar[tuple[str, ...]] = KNOWN
+    """In which it can be had."""
 
     @classmethod
     def of(cls, report: Report) -> Self:
