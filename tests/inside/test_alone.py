@@ -12,7 +12,10 @@ from groundup import inside
 from groundup.environments.interpreters import present_interpreter
 
 PROGRAMS = sorted(path.name for path in Path(inside.__file__).parent.glob("*.py") if path.name != "__init__.py")
-BESIDE_TESTS = ("runner.py", "demands.py", "lacking.py", "origins.py", "failing.py", "exchanges.py")
+BESIDE_TESTS = (
+    "runner.py", "demands.py", "lacking.py", "origins.py", "spectrum.py", "changes.py", "mends.py", "failing.py",
+    "exchanges.py",
+)  # fmt: skip
 """What an environment's own Python loads, of which tasks have 3.7."""
 BROUGHT = {"pytest", "_pytest"}
 """pytest is in the environment of tests; the stopwatch is written into what imports it."""

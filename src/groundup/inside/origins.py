@@ -1,7 +1,8 @@
-"""Which line of the submission made a value that a lost test did not want: it runs again and its calls are seen.
+"""Which line of the submission lost a test: it runs again, its calls and lines are seen, and lines are changed.
 
 The trusted runner asks here when all tests have ended and were reported. A forked child runs some of the lost ones
-again under a profile function, within limits of its own, so whatever happens there changes nothing. It stands in
+again, within limits of its own, so whatever happens there changes nothing: first for the line that made the wrong
+value, then for the line that only lost tests run, then for one that makes them pass when it is changed. It stands in
 one process with untrusted code, needs the standard library and pytest only, and works on Python 3.7 to 3.13. What
 it says is a guess for people.
 """
@@ -21,17 +22,26 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 CHARS = 300
+PASSES_WITH = " -- the test passes with: "
+"""Between a line and what it was changed to for a test to pass."""
 _SECONDS = 12.0
 """Of the child at most, by the clock on the wall: a busy machine keeps most of them from it."""
 _LEAST_S = 2.0
 """What it has in any case; otherwise as long as the tests took, so that nobody waits for guesses alone."""
+_BUSY = 3
+"""By the clock on the wall, so many times what it has, while it waits for a processor."""
 _PROCESSOR_S = 4
 """Processor time of the child."""
+_OF_PASSING = 0.25
+"""Of the time that is left, what passing tests have."""
 _TESTS = 40
+_PASSED = 60
+_SHORT_S = 0.1
+"""A passing test that took longer is not run again."""
 _ONE_TEST_S = 0.5
 """A test that took longer is not run again."""
 _MEMORY = 256 * 1024**2
@@ -40,6 +50,7 @@ _CALLS = 200_000
 _LAST = 3
 """Calls of a test before its end among which the one is that gave it a value which many functions return."""
 _MARKS = 3
+_PAIRS = 6
 _AROUND = 6
 """Characters beside the part of a text that differs by which it is recognized."""
 _NODES = 200
@@ -170,6 +181,29 @@ def marks_of(left: Any, right: Any, children: Sequence[Any], depth: int = 0) -> 
     return sorted(found[: 3 * _MARKS], key=lambda one: one.is_common)[: 2 * _MARKS]
 
 
+def pairs(demands: Any) -> list[tuple[Any, Any]]:
+    """Return the plain values in which the last comparison's sides differ, in both directions."""
+    pair = demands.pair
+    found = [] if pair is None else [*_leaves(pair[0], pair[1], demands.module.KINDS)]
+    return [one for left, right in found[:_PAIRS] for one in ((left, right), (right, left))]
+
+
+def _leaves(left: Any, right: Any, children: Sequence[Any], depth: int = 0) -> Iterator[tuple[Any, Any]]:
+    plain = (int, float, bool, str, bytes, type(None))
+    if type(left) in plain and type(right) in plain:
+        yield left, right
+        return
+    for kind in children if depth < _DEEPEST else ():
+        parts = kind(left, right)
+        for number, (_, one, other) in enumerate(parts or ()):
+            if number >= _NODES:
+                break
+            if type(one) is not type(other) or not _same(one, other):
+                yield from _leaves(one, other, children, depth + 1)
+        if parts is not None:
+            return
+
+
 def _said_marks(message: str) -> list[Mark]:
     """Return by what the value is recognized that a message tells alone."""
     said = _SAID.match(message.partition("\n")[0])
@@ -260,9 +294,8 @@ class _Call:
 class Calls:
     """The profile function: remembers which calls of the submission got and gave what is looked for."""
 
-    def __init__(self, roots: Sequence[str], tests: Sequence[str], marks: Sequence[Mark]) -> None:
-        self._roots = tuple(roots)
-        self._tests = tuple(tests)
+    def __init__(self, is_own: Callable[[types.CodeType], bool], marks: Sequence[Mark]) -> None:
+        self._is_own = is_own
         self._marks = marks
         self._known: dict[types.CodeType, bool] = {}
         self._open: dict[int, list[_Call]] = {}
@@ -273,9 +306,7 @@ class Calls:
         code = frame.f_code
         is_own = self._known.get(code)
         if is_own is None:
-            name = code.co_filename
-            is_own = name.startswith(self._roots) and not name.startswith(self._tests)
-            self._known[code] = is_own
+            is_own = self._known[code] = self._is_own(code)
         if not is_own or len(self.ended) > _CALLS:
             return
         stack = self._open.setdefault(threading.get_ident(), [])
@@ -345,19 +376,88 @@ class Calls:
 class LostItem:
     """A lost test that can be run again."""
 
-    def __init__(self, key: tuple[str, int], item: Any, marks: Sequence[Mark]) -> None:
+    def __init__(self, key: tuple[str, int], item: Any, marks: Sequence[Mark], pairs: Any, message: str) -> None:
         self.key = key
         self.item = item
         self.marks = marks
+        self.pairs: Sequence[tuple[Any, Any]] = pairs
+        """Values that its comparison found to differ, one of them wrong."""
+        self.message = message
 
 
-def origins(
-    lost: Sequence[LostItem], roots: Sequence[str], tests: Sequence[str], spent_s: float
-) -> dict[tuple[str, int], str]:
-    """Return as `file:line: text` where the wrong values of lost tests were made, where that can be told.
+class PassedItem:
+    """A test that passed and can be run again."""
+
+    def __init__(self, key: tuple[str, int], item: Any) -> None:
+        self.key = key
+        self.item = item
+
+
+class Clock:
+    """A time that stands still while the child, or a trial of it, waits for a processor."""
+
+    def __init__(self) -> None:
+        self._excused_s = 0.0
+
+    def now(self) -> float:
+        """Return the seconds so far."""
+        return time.clock_gettime(time.CLOCK_MONOTONIC) - waited_s("self") - self._excused_s
+
+    def excuse(self, process: int) -> None:
+        """Leave out what a process of its own had to wait."""
+        self._excused_s += waited_s(str(process))
+
+
+def waited_s(process: str) -> float:
+    """Return how long a process had to wait for a processor; 0 where the kernel does not count it."""
+    place = f"/proc/{process}/schedstat"
+    with contextlib.suppress(OSError, ValueError, IndexError), open(place) as file:  # noqa: PTH123 - as below
+        return int(file.read().split()[1]) / 1e9
+    return 0.0
+
+
+class Rerun:
+    """A test that ran again: what it ran, and how long it took."""
+
+    def __init__(self, key: tuple[str, int], item: Any, lines: Mapping[Any, int], reports: Sequence[Any]) -> None:
+        self.key = key
+        self.item = item
+        self.lines = lines
+        self.seconds: float = sum(one.duration for one in reports)
+        self.pairs: Sequence[tuple[Any, Any]] = ()
+        self.message = ""
+        self.origin: tuple[str, int] | None = None
+        """Where its wrong value came from, by the values that functions returned."""
+
+
+class Ran:
+    """What a second run is about: tests, and where the submission and the tests lie."""
+
+    def __init__(
+        self,
+        lost: Sequence[LostItem],
+        passed: Sequence[PassedItem],
+        roots: Sequence[str],
+        tests: Sequence[str],
+        helpers: Sequence[Any] = (),
+    ) -> None:
+        self.lost = lost
+        self.passed = passed
+        self.helpers = helpers
+        """The modules `spectrum`, `changes` and `mends`, where they are there."""
+        self._roots, self._tests = tuple(roots), tuple(tests)
+
+    def is_own(self, code: types.CodeType) -> bool:
+        """Whether code is the submission's."""
+        return code.co_filename.startswith(self._roots) and not code.co_filename.startswith(self._tests)
+
+
+def origins(ran: Ran, spent_s: float) -> dict[tuple[str, int], str]:
+    """Return as `file:line: text` where the causes of lost tests probably lie, where that can be told.
 
     *spent_s*: what all tests took.
     """
+    seconds = min(_SECONDS, max(_LEAST_S, spent_s))
     here, there = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -367,13 +467,13 @@ def origins(
             os.close(here)
             os.setsid()
             _limit()
-            for one, place in _followed(lost, roots, tests):
-                _write(there, (json.dumps([one.key, place]) + "\n").encode("ascii"))
+            for key, place in _places(ran, seconds):
+                _write(there, (json.dumps([key, place]) + "\n").encode("ascii"))
         finally:
             os._exit(0)
     os.close(there)
     try:
-        said = _read(here, min(_SECONDS, max(_LEAST_S, spent_s)))
+        said = _read(here, min(_SECONDS, _BUSY * seconds))
     finally:
         os.close(here)
         with contextlib.suppress(OSError):
@@ -382,7 +482,7 @@ def origins(
             os.kill(child, signal.SIGKILL)
         with contextlib.suppress(OSError):
             os.waitpid(child, 0)
-    return dict(_understood(said, {one.key for one in lost}))
+    return dict(_understood(said, {one.key for one in ran.lost}))
 
 
 def _understood(said: bytes, known: Any) -> Iterator[tuple[tuple[str, int], str]]:
@@ -406,29 +506,80 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, hard))
 
 
-def _followed(
-    lost: Sequence[LostItem], roots: Sequence[str], tests: Sequence[str]
-) -> Iterator[tuple[LostItem, str]]:
+def _places(ran: Ran, seconds: float) -> Iterator[tuple[tuple[str, int], str]]:
+    """Yield where the causes of lost tests probably lie; what is said later of a test is better founded."""
+    clock, again = Clock(), []
+    until = clock.now() + seconds
+    for one, rerun in _followed(ran):
+        again.append(rerun)
+        if rerun.origin is not None:
+            yield one.key, _shown(*rerun.origin)
+    if not ran.helpers or not again:
+        return
+    spectrum, changes, mends = ran.helpers
+    now = clock.now()
+    passing = [*_passing(ran, clock, now + _OF_PASSING * (until - now))]
+    suspicion = spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
+    for one in again:
+        place = spectrum.outstanding(one.lines, suspicion) if one.origin is None else None
+        if place is not None:
+            yield one.key, _shown(*place)
+    workshop = mends.Workshop(changes, ran.is_own, passing, clock)
+    for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
+        for key in mend.tests:
+            yield key, _shown(mend.path, mend.line, mend.words)
+
+
+def _shown(file: str, line: int, words: str = "") -> str:
+    text = f"{file}:{line}: {linecache.getline(file, line).strip()}"
+    return f"{text[: CHARS - len(words) - len(PASSES_WITH)]}{PASSES_WITH}{words}" if words else text[:CHARS]
+
+
+def _followed(ran: Ran) -> Iterator[tuple[LostItem, Any]]:
+    """Run lost tests again; yield those that are lost again, with what they ran and where values came from."""
+    for one, after in zip(ran.lost, [*ran.lost[1:], None]):  # noqa: B905 - Python 3.7
+        calls = Calls(ran.is_own, one.marks)
+        lines = ran.helpers[0].Lines(ran.is_own) if ran.helpers else None
+        reports = _again(one.item, calls, lines, after and after.item)
+        if reports and reports[-1].failed:
+            rerun = Rerun(one.key, one.item, lines.last if lines is not None else {}, reports)
+            rerun.pairs, rerun.message, rerun.origin = one.pairs, one.message, calls.origin()
+            yield one, rerun
+
+
+def _passing(ran: Ran, clock: Clock, until: float) -> Iterator[Any]:
+    """Run passing tests again as long as there is time; yield those that pass again with what they ran."""
+    for one, after in zip(ran.passed, [*ran.passed[1:], None]):  # noqa: B905 - Python 3.7
+        if clock.now() > until:
+            break
+        lines = ran.helpers[0].Lines(ran.is_own)
+        reports = _again(one.item, None, lines, after and after.item)
+        if len(reports) == 2 and all(report.passed for report in reports):
+            yield Rerun(one.key, one.item, lines.last, reports)
+
+
+def _again(item: Any, calls: Any, lines: Any, after: Any) -> list[Any]:
+    """Run a test again; return the reports of its phases, none where it does not run."""
     from _pytest.runner import call_and_report
 
-    for one, after in zip(lost, [*lost[1:], None]):  # noqa: B905 - Python 3.7
-        calls = Calls(roots, tests, one.marks)
-        with contextlib.suppress(BaseException):  # what does not run again tells nothing
-            one.item._initrequest()
-            threading.setprofile(calls)
-            sys.setprofile(calls)
-            try:
-                reports = [call_and_report(one.item, "setup", log=False)]
-                if reports[0].passed:
-                    reports.append(call_and_report(one.item, "call", log=False))
-            finally:
-                sys.setprofile(None)
-                threading.setprofile(None)
-            call_and_report(one.item, "teardown", log=False, nextitem=after and after.item)
-            found = calls.origin() if reports[-1].failed else None
-            if found is not None:
-                file, line = found
-                yield one, f"{file}:{line}: {linecache.getline(file, line).strip()}"[:CHARS]
+    reports: list[Any] = []
+    with contextlib.suppress(BaseException):  # what does not run again tells nothing
+        item._initrequest()
+        threading.setprofile(calls)
+        threading.settrace(lines)
+        sys.setprofile(calls)
+        sys.settrace(lines)
+        try:
+            reports.append(call_and_report(item, "setup", log=False))
+            if reports[0].passed:
+                reports.append(call_and_report(item, "call", log=False))
+        finally:
+            sys.settrace(None)
+            sys.setprofile(None)
+            threading.settrace(None)
+            threading.setprofile(None)
+        call_and_report(item, "teardown", log=False, nextitem=after)
+    return reports
 
 
 def _write(descriptor: int, data: bytes) -> None:
@@ -450,8 +601,20 @@ def _read(descriptor: int, seconds: float) -> bytes:
     return said
 
 
-def chosen(lost: Mapping[tuple[str, int], LostItem], seconds: Mapping[tuple[str, int], float]) -> list[LostItem]:
-    """Return the lost tests that are run again: short ones, so many that the time will do."""
-    able = [one for key, one in lost.items() if one.marks and seconds.get(key, 1.0) <= _ONE_TEST_S]
-    step = max(1, -(-len(able) // _TESTS))
-    return able[::step]
+def chosen(
+    lost: Mapping[tuple[str, int], LostItem],
+    passed: Mapping[tuple[str, int], Any],
+    seconds: Mapping[tuple[str, int], float],
+) -> tuple[list[LostItem], list[PassedItem]]:
+    """Return which lost tests are run again, short ones that the time will do for, and passing ones."""
+    able = [one for key, one in lost.items() if seconds.get(key, 1.0) <= _ONE_TEST_S]
+    files = {key[0].partition("::")[0] for key in lost}
+    short = [key for key in passed if seconds.get(key, 1.0) <= _SHORT_S]
+    near = [key for key in short if key[0].partition("::")[0] in files]
+    far = [key for key in short if key[0].partition("::")[0] not in files]
+    beside = [*_some(near, _PASSED * 2 // 3), *_some(far, _PASSED // 3)]
+    return _some(able, _TESTS), [PassedItem(key, passed[key]) for key in beside]
+
+
+def _some(every: Sequence[Any], most: int) -> list[Any]:
+    return [*every[:: max(1, -(-len(every) // most))]]

@@ -234,6 +234,7 @@ class Reporter:
         self._demanded = "", ""
         self._origins: Any = None
         self._again: dict[tuple[str, int], Any] = {}
+        self._passed: dict[tuple[str, int], Any] = {}
         self._seconds: dict[tuple[str, int], float] = {}
         # Tests freeze and replace clocks.
         self._clock = time.clock_gettime
@@ -296,9 +297,11 @@ class Reporter:
         found = {}
         with contextlib.suppress(Exception), warnings.catch_warnings():  # no process is left, or a thread runs
             warnings.simplefilter("ignore")
-            again = self._origins.chosen(self._again, self._seconds)
+            lost, passed = self._origins.chosen(self._again, self._passed, self._seconds)
+            helpers = [trusted_module(path) for path in self._spec.get("origins_helpers", ())]
             trusted = self._spec.get("trusted", [])
-            found = self._origins.origins(again, self._demands.roots, trusted, spent_s)
+            ran = self._origins.Ran(lost, passed, self._demands.roots, trusted, helpers)
+            found = self._origins.origins(ran, spent_s)
         for (name, ordinal), place in found.items():
             self._channel.send("origin", id=name, ordinal=ordinal, place=place)
 
@@ -330,6 +333,8 @@ class Reporter:
         outcome, message = merged(self._reports)
         duration = sum(getattr(report, "duration", 0.0) for report in self._reports)
         self._seconds[name, ordinal] = duration
+        if outcome == "passed" and self._spec.get("origins"):
+            self._passed[name, ordinal] = item
         self._channel.send(
             "test",
             id=name,
@@ -381,9 +386,9 @@ class Reporter:
         if self._origins is None:
             self._origins = trusted_module(self._spec["origins"])
         key = self.name_of(item), self._ordinals.get(id(item), 1)
-        marks = demands.within_budget(lambda: self._origins.marks(demands, message))
-        if marks:
-            self._again[key] = self._origins.LostItem(key, item, marks)
+        marks = demands.within_budget(lambda: self._origins.marks(demands, message)) or []
+        pairs = demands.within_budget(lambda: self._origins.pairs(demands)) or []
+        self._again[key] = self._origins.LostItem(key, item, marks, pairs, message)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the phases of the running test."""

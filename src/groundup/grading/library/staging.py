@@ -153,6 +153,7 @@ FAILING = "failing.py"
 DEMANDS = "demands.py"
 LACKING = "lacking.py"
 ORIGINS = "origins.py"
+ORIGINS_HELPERS = ("spectrum.py", "changes.py", "mends.py")
 HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
@@ -357,7 +358,7 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_
         writer.file((RUNNER,), [source_of(RUNNER)], executable=False)
         if compiled_runner is not None:
             writer.file((COMPILED_RUNNER,), [compiled_runner], executable=False)
-        for name in (FAILING, DEMANDS, LACKING, ORIGINS):
+        for name in (FAILING, DEMANDS, LACKING, ORIGINS, *ORIGINS_HELPERS):
             writer.file((name,), [source_of(name)], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))

@@ -1,0 +1,160 @@
+"""A line that, changed a little, makes lost tests pass is told; one that costs a passing test is not."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from groundup.inside import source_of
+
+LIBRARY = '''
+import functools
+import os
+
+LIMIT = 11
+
+class Shelf:
+    limit = 3
+
+    def room(self, boxes):
+        """Return what is left."""
+        return self.limit + boxes
+
+    @property
+    def label(self):
+        return f"shelf-no {self.limit}"
+
+def is_late(hour):
+    """Return whether it is."""
+    if hour > 20:
+        return True
+    return False
+
+def first(words):
+    return words[:2]
+
+def most():
+    return LIMIT
+
+@functools.lru_cache()
+def pages(number):
+    return nested(lambda one: one * 2, number)
+
+def nested(work, number):
+    def inner(n):
+        return work(n) - 1
+    return inner(number)
+
+def ends(number):
+    if number < 0:
+        os._exit(3)
+    return number
+
+def both(number):
+    return max(number, 0) + 5
+'''
+DRIVER = """
+import importlib.util, json, sys
+sys.path.insert(0, ".")
+
+def module(name):
+    spec = importlib.util.spec_from_file_location(name, name + ".py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+import lib
+origins, spectrum, changes, mends = map(module, ("origins", "spectrum", "changes", "mends"))
+given = json.load(open("given.json"))
+
+class Hooks:
+    def pytest_runtest_setup(self, item): pass
+    def pytest_runtest_call(self, item): exec(item.code, {"lib": lib})
+    def pytest_runtest_teardown(self, item, nextitem): pass
+
+class Item:
+    ihook = Hooks()
+    def __init__(self, code): self.code = code
+
+class Report:
+    duration = 0.01
+
+own = lambda code: code.co_filename == lib.__file__
+
+def ran(code):
+    lines = spectrum.Lines(own)
+    sys.settrace(lines)
+    try:
+        exec(code, {"lib": lib})
+    except AssertionError:
+        pass
+    finally:
+        sys.settrace(None)
+    return origins.Rerun((code, 1), Item(code), lines.last, [Report()])
+
+lost, passing = map(lambda name: [ran(code) for code in given[name]], ("lost", "passing"))
+for one in lost:
+    one.pairs = [(pair[0], pair[1]) for pair in given.get("pairs", [])]
+    one.message = one.key[0]
+suspicion = spectrum.suspicions([one.lines for one in lost], [one.lines for one in passing])
+clock = origins.Clock()
+workshop = mends.Workshop(changes, own, passing, clock)
+lines = open(lib.__file__).read().splitlines()
+for mend in workshop.mends(lost, suspicion, spectrum.ranked, clock.now() + 60):
+    print(lines[mend.line - 1].strip(), "|", mend.words, "|", len(mend.tests))
+"""
+
+
+def _mends(tree: Path, lost: list[str], passing: list[str], **given: object) -> list[str]:
+    for name in ("origins", "spectrum", "changes", "mends"):
+        (tree / f"{name}.py").write_bytes(source_of(f"{name}.py"))
+    (tree / "lib.py").write_text(LIBRARY)
+    (tree / "driver.py").write_text(DRIVER)
+    (tree / "given.json").write_text(json.dumps({"lost": lost, "passing": passing, **given}))
+    done = subprocess.run([sys.executable, "driver.py"], cwd=tree, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_one_slip_is_found_by_all_tests_that_it_cost(tmp_path: Path) -> None:
+    """A comparison, a bound and an operator."""
+    assert _mends(
+        tmp_path, ["assert lib.is_late(20)"], ["assert not lib.is_late(3)", "assert lib.is_late(22)"]
+    ) == ["if hour > 20: | if hour >= 20: | 1"]
+    assert _mends(tmp_path, ["assert lib.first('abc') == 'a'", "assert lib.first('xyz') == 'x'"], []) == [
+        "return words[:2] | return words[:1] | 2"
+    ]
+    assert _mends(tmp_path, ["assert lib.Shelf().room(1) == 2"], ["lib.Shelf()"]) == [
+        "return self.limit + boxes | return self.limit - boxes | 1"
+    ]
+
+
+def test_a_constant_of_a_module_is_changed_where_it_is_given(tmp_path: Path) -> None:
+    """The function that returns it is not at fault."""
+    assert _mends(tmp_path, ["assert lib.most() == 10"], []) == ["LIMIT = 11 | LIMIT = 10 | 1"]
+
+
+def test_a_literal_becomes_what_the_right_text_has_in_its_place(tmp_path: Path) -> None:
+    """Both texts are known from the comparison that failed; the part that is filled in stays."""
+    lost = ["assert lib.Shelf().label == 'shelf no. 3'"]
+    assert _mends(tmp_path, lost, [], pairs=[["shelf-no 3", "shelf no. 3"]]) == [
+        "return f\"shelf-no {self.limit}\" | return f'shelf no. {self.limit}' | 1"
+    ]
+
+
+def test_inner_functions_and_kept_results_are_changed_too(tmp_path: Path) -> None:
+    """What a cache keeps was made by the code before the change."""
+    assert _mends(tmp_path, ["assert lib.pages(4) == 9"], []) == ["return work(n) - 1 | return work(n) + 1 | 1"]
+
+
+def test_what_costs_a_passing_test_is_no_mend(tmp_path: Path) -> None:
+    """Each change that gives 6 for 0 takes 8 from 3, or 5 from -2."""
+    lost = ["assert lib.both(0) == 6"]
+    assert _mends(tmp_path, lost, ["assert lib.both(3) == 8", "assert lib.both(-2) == 5"]) == []
+    assert _mends(tmp_path, lost, []) != []
+
+
+def test_a_library_that_ends_its_process_says_nothing(tmp_path: Path) -> None:
+    """The process that asks goes on to the next change."""
+    found = _mends(tmp_path, ["assert lib.ends(2) == 3"], ["assert lib.ends(4)"])
+    assert found == ["return number | return number + 1 | 1"]
