@@ -159,3 +159,20 @@ tests/java/T.java:4: error: cannot find symbol
 2 errors
 """
     assert missed(said) == "method a() of Ledger; method b(int) of Ledger"
+
+
+def test_what_should_have_been_refused_leads_to_the_check_two_calls_away() -> None:
+    """The line of the condition, where one line alone gives the status that was wanted; else what was given."""
+    text = (
+        "@app.post('/mails')\ndef send():\n    keep(body())\n    return jsonify(ok=True), 201\n\n"
+        "def keep(mail):\n    checked(mail)\n\n"
+        "def checked(mail):\n    if len(mail) > LARGEST:\n        # too much\n"
+        "        raise Problem(413, 'too large')\n"
+        "    if not mail:\n        raise Problem(400, 'empty')\n"
+    )
+    for wanted, place in (
+        (413, "app.py:10: if len(mail) > LARGEST:"),
+        (422, "app.py:4: return jsonify(ok=True), 201"),
+    ):
+        asked = lost("last exchange: POST /mails, sent {} -> 201").but(message=f"assert 201 == {wanted}")
+        assert of_service({TEST: asked}, b"", Sources({"app.py": text}))[TEST].probably == place

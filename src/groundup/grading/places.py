@@ -10,7 +10,7 @@ from typing import NamedTuple
 from groundup.domain.names import printable, without_codes
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.probable import field_place, probable_place, status_place
+from groundup.grading.probable import check_place, field_place, probable_place, status_place
 from groundup.grading.submitted_sources import Sources, block_end
 from groundup.sandbox.protocol import WORKSPACE
 
@@ -111,19 +111,30 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
             detail = f"{as_frames(error, sources)}\n\n{CHAINED}\n\n{result.detail}"
             found[test] = result.but(detail=detail, demand=f"{result.demand}\n{told}")
         elif handler is not None:
-            helpers = [
-                (path, line, block_end(sources.text(path), line)) for _, path, line in sources.helpers(*handler)
-            ]
-            spans = [handler, *helpers]
+            spans = [handler, *_helpers([handler], sources)]
+            further = _helpers(spans, sources)
             probably = (
-                status_place(result.message, sources, spans)
+                check_place(result.message, sources, spans)
+                or check_place(result.message, sources, further)
+                or status_place(result.message, sources, spans)
                 or probable_place(result.message, result.demand, sources)
                 or field_place(result.message, result.demand, sources, spans)
+                or status_place(result.message, sources, further)
             )
             found[test] = result.but(calls=sources.answering(handler), probably=probably)
         elif status in _NOT_FOUND and (like := sources.route_like(method, address)) is not None:
             found[test] = result.but(probably=sources.shown(*like))
     return found
+
+
+def _helpers(spans: Sequence[tuple[str, int, int]], sources: Sources) -> list[tuple[str, int, int]]:
+    """Return file, first and last line of what some functions call, without themselves."""
+    found = [
+        (path, line, block_end(sources.text(path), line))
+        for one in spans
+        for _, path, line in sources.helpers(*one)
+    ]
+    return [one for one in dict.fromkeys(found) if one not in spans]
 
 
 def _of_request(

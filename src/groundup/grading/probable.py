@@ -71,6 +71,12 @@ _STATUSES = (
     re.compile(r"expected: ?<?[1-5]\d\d>?\s+(?:\\n)?\s*but was: ?<?(?P<wrong>[1-5]\d\d)>?"),
     re.compile(r"[Ee]xpected status code <\d{3}> but was <(?P<wrong>\d{3})>"),
 )
+_TAKEN = re.compile(
+    r"(?:assert |AssertionError: |^)2\d\d [!=]= (?P<right>4\d\d)\b"
+    r"|expected: ?<?(?P<java>4\d\d)>?\s+(?:\\n)?\s*but was: ?<?2\d\d>?"
+)
+"""How tests tell that something should have been refused."""
+_CONDITION = re.compile(r"^\s*(?:\} else )?(?:if|elif|else if|unless|while|except|catch)\b")
 _ABSENT_FIELD = re.compile(
     r"KeyError: ['\"](\w+)['\"]|(?:assert|AssertionError:) ['\"](\w+)['\"] in |['\"](\w+)['\"] not found in"
     r"|No value (?:for |at JSON path \"\$\.)(\w+)"
@@ -184,12 +190,37 @@ def status_place(message: str, sources: Sources, spans: Sequence[tuple[str, int,
         return ""
     if found["wrong"] >= "500":
         return _only(sources, _inside(sources.lines_with(_ABSENT), spans))
-    words = [found["wrong"]]
-    if found["wrong"] in (str(one.value) for one in HTTPStatus):
-        name = HTTPStatus(int(found["wrong"])).name
+    return _only(sources, _inside(sources.lines_with(_giving(found["wrong"])), spans))
+
+
+def check_place(message: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
+    """Return the condition before the one line in *spans* that refuses as a test wanted; "" where it is not clear.
+
+    The service took what it should have refused.
+    """
+    found = _TAKEN.search(message)
+    if found is None:
+        return ""
+    places = _inside(sources.lines_with(_giving(found["right"] or found["java"])), spans)
+    if len(places) != 1:
+        return ""
+    path, number = places[0]
+    first = next(begins for file, begins, ends in spans if file == path and begins <= number <= ends)
+    depth = _depth(sources.text(path)[number - 1])
+    for at in range(number, first, -1):
+        line = sources.text(path)[at - 1]
+        if _CONDITION.match(line) and (at == number or _depth(line) < depth):
+            return sources.shown(path, at)
+    return sources.shown(path, number)
+
+
+def _giving(status: str) -> re.Pattern[str]:
+    """Return what a line has that gives a status."""
+    words = [status]
+    if status in (str(one.value) for one in HTTPStatus):
+        name = HTTPStatus(int(status)).name
         words += [name, name.title().replace("_", "")]
-    pattern = re.compile(rf"(?<![A-Za-z0-9])(?:HTTP_|Http|SC_)?(?:{'|'.join(words)})(?![0-9])")
-    return _only(sources, _inside(sources.lines_with(pattern), spans))
+    return re.compile(rf"(?<![A-Za-z0-9])(?:HTTP_|Http|SC_)?(?:{'|'.join(words)})(?![0-9])")
 
 
 def field_place(message: str, demand: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:

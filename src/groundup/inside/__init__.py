@@ -9,7 +9,7 @@ netcat       the `nc` of guests
 stopwatch    how much time a guest had; the launcher and the host count by it, too
 runner       hidden tests of a library, by pytest; `failing` makes them fail; `demands` says what a failed one
              demanded, `lacking` which names they use and do not find, `origins` which line made a wrong value, by
-             `spectrum`, what lost and passing tests run, and `mends`, which of some `changes` makes lost ones pass;
+             `spectrum`, what lost and passing tests run, and `mends`, which of `changes` makes lost ones pass;
              `Runner.java` runs JUnit's
 exchanges    the last HTTP exchange of a service's test
 official_driver, legacy_driver    what RepoGenesis' containers and scripts do with a service

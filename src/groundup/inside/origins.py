@@ -1,10 +1,10 @@
 """Which line of the submission lost a test: it runs again, its calls and lines are seen, and lines are changed.
 
-The trusted runner asks here when all tests have ended and were reported. A forked child runs some of the lost ones
-again, within limits of its own, so whatever happens there changes nothing: first for the line that made the wrong
-value, then for the line that only lost tests run, then for one that makes them pass when it is changed. It stands in
-one process with untrusted code, needs the standard library and pytest only, and works on Python 3.7 to 3.13. What
-it says is a guess for people.
+The trusted runner asks here when all tests have ended and were reported. A forked child runs some of the lost
+ones again, within limits of its own, so whatever happens there changes nothing: first for the line that made the
+wrong value, then for the line that only lost tests run, then for one that makes them pass when it is changed. It
+stands in one process with untrusted code, needs the standard library and pytest only, and works on Python 3.7 to
+3.13. What it says is a guess for people.
 """
 
 from __future__ import annotations
