@@ -428,6 +428,8 @@ class Rerun:
         self.message = ""
         self.origin: tuple[str, int] | None = None
         """Where its wrong value came from, by the values that functions returned."""
+        self.returned = False
+        """Whether something should have raised, so that any value is the wrong one."""
 
 
 class Ran:
@@ -521,8 +523,8 @@ def _places(ran: Ran, seconds: float) -> Iterator[tuple[tuple[str, int], str]]:
     passing = [*_passing(ran, clock, now + _OF_PASSING * (until - now))]
     suspicion = spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
     for one in again:
-        place = spectrum.outstanding(one.lines, suspicion) if one.origin is None else None
-        if place is not None:
+        place = spectrum.outstanding(one.lines, suspicion, alone=one.origin is not None)
+        if place is not None and (one.origin is None or one.returned):
             yield one.key, _shown(*place)
     workshop = mends.Workshop(changes, ran.is_own, passing, clock)
     for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
@@ -544,6 +546,7 @@ def _followed(ran: Ran) -> Iterator[tuple[LostItem, Any]]:
         if reports and reports[-1].failed:
             rerun = Rerun(one.key, one.item, lines.last if lines is not None else {}, reports)
             rerun.pairs, rerun.message, rerun.origin = one.pairs, one.message, calls.origin()
+            rerun.returned = any(isinstance(mark, Anything) for mark in one.marks)
             yield one, rerun
 
 
