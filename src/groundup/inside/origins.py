@@ -383,14 +383,17 @@ class LostItem:
         self.pairs: Sequence[tuple[Any, Any]] = pairs
         """Values that its comparison found to differ, one of them wrong."""
         self.message = message
+        self.seconds = 0.0
+        """What it took."""
 
 
 class PassedItem:
     """A test that passed and can be run again."""
 
-    def __init__(self, key: tuple[str, int], item: Any) -> None:
+    def __init__(self, key: tuple[str, int], item: Any, seconds: float) -> None:
         self.key = key
         self.item = item
+        self.seconds = seconds
 
 
 class Clock:
@@ -417,13 +420,13 @@ def waited_s(process: str) -> float:
 
 
 class Rerun:
-    """A test that ran again: what it ran, and how long it took."""
+    """A test that ran again, and what it ran."""
 
-    def __init__(self, key: tuple[str, int], item: Any, lines: Mapping[Any, int], reports: Sequence[Any]) -> None:
-        self.key = key
-        self.item = item
+    def __init__(self, test: Any, lines: Mapping[Any, int]) -> None:
+        self.key: tuple[str, int] = test.key
+        self.item = test.item
+        self.seconds: float = test.seconds
         self.lines = lines
-        self.seconds: float = sum(one.duration for one in reports)
         self.pairs: Sequence[tuple[Any, Any]] = ()
         self.message = ""
         self.origin: tuple[str, int] | None = None
@@ -541,10 +544,10 @@ def _followed(ran: Ran) -> Iterator[tuple[LostItem, Any]]:
     """Run lost tests again; yield those that are lost again, with what they ran and where values came from."""
     for one, after in zip(ran.lost, [*ran.lost[1:], None]):  # noqa: B905 - Python 3.7
         calls = Calls(ran.is_own, one.marks)
-        lines = ran.helpers[0].Lines(ran.is_own) if ran.helpers else None
+        lines = ran.helpers[0].Lines(ran.is_own, calls) if ran.helpers else None
         reports = _again(one.item, calls, lines, after and after.item)
         if reports and reports[-1].failed:
-            rerun = Rerun(one.key, one.item, lines.last if lines is not None else {}, reports)
+            rerun = Rerun(one, lines.last if lines is not None else {})
             rerun.pairs, rerun.message, rerun.origin = one.pairs, one.message, calls.origin()
             rerun.returned = any(isinstance(mark, Anything) for mark in one.marks)
             yield one, rerun
@@ -558,7 +561,7 @@ def _passing(ran: Ran, clock: Clock, until: float) -> Iterator[Any]:
         lines = ran.helpers[0].Lines(ran.is_own)
         reports = _again(one.item, None, lines, after and after.item)
         if len(reports) == 2 and all(report.passed for report in reports):
-            yield Rerun(one.key, one.item, lines.last, reports)
+            yield Rerun(one, lines.last)
 
 
 def _again(item: Any, calls: Any, lines: Any, after: Any) -> list[Any]:
@@ -568,10 +571,12 @@ def _again(item: Any, calls: Any, lines: Any, after: Any) -> list[Any]:
     reports: list[Any] = []
     with contextlib.suppress(BaseException):  # what does not run again tells nothing
         item._initrequest()
-        threading.setprofile(calls)
-        threading.settrace(lines)
-        sys.setprofile(calls)
-        sys.settrace(lines)
+        if lines is None:
+            threading.setprofile(calls)
+            sys.setprofile(calls)
+        else:
+            threading.settrace(lines)
+            sys.settrace(lines)
         try:
             reports.append(call_and_report(item, "setup", log=False))
             if reports[0].passed:
@@ -611,12 +616,14 @@ def chosen(
 ) -> tuple[list[LostItem], list[PassedItem]]:
     """Return which lost tests are run again, short ones that the time will do for, and passing ones."""
     able = [one for key, one in lost.items() if seconds.get(key, 1.0) <= _ONE_TEST_S]
+    for one in able:
+        one.seconds = seconds[one.key]
     files = {key[0].partition("::")[0] for key in lost}
     short = [key for key in passed if seconds.get(key, 1.0) <= _SHORT_S]
     near = [key for key in short if key[0].partition("::")[0] in files]
     far = [key for key in short if key[0].partition("::")[0] not in files]
     beside = [*_some(near, _PASSED * 2 // 3), *_some(far, _PASSED // 3)]
-    return _some(able, _TESTS), [PassedItem(key, passed[key]) for key in beside]
+    return _some(able, _TESTS), [PassedItem(key, passed[key], seconds[key]) for key in beside]
 
 
 def _some(every: Sequence[Any], most: int) -> list[Any]:

@@ -11,16 +11,21 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-_EVENTS = 300_000
-"""Lines of one test that are seen at most: a loop says nothing new."""
+_EVENTS = 2000
+"""Lines of one function that are seen at most in a test: a loop says nothing new."""
 _ALIKE = 0.001
 
 
 class Lines:
-    """A trace function: remembers which lines of the submission run, and which ran last."""
+    """A trace function: remembers which lines of the submission run, and which ran last.
 
-    def __init__(self, is_own: Callable[[types.CodeType], bool]) -> None:
+    *calls*: takes in calls and returns besides, as a profile function would. That one would also see what is not
+    the submission's.
+    """
+
+    def __init__(self, is_own: Callable[[types.CodeType], bool], calls: Any = None) -> None:
         self._is_own = is_own
+        self._calls = calls
         self._seen: dict[types.CodeType, Any] = {}
         self._count = 0
         self.last: dict[tuple[types.CodeType, int], int] = {}
@@ -31,15 +36,23 @@ class Lines:
         code = frame.f_code
         if code not in self._seen:
             self._seen[code] = self._watching(code) if self._is_own(code) else None
-        return self._seen[code] if self._count < _EVENTS else None
+        see = self._seen[code]
+        return see and see(frame, event, argument)
 
     def _watching(self, code: types.CodeType) -> Any:
+        calls, left = self._calls, _EVENTS
+
         def see(frame: types.FrameType, event: str, argument: Any) -> Any:
+            nonlocal left
             if event == "line":
+                left -= 1
                 self._count = count = self._count + 1
                 self.last[code, frame.f_lineno] = count
-                return see if count < _EVENTS else None
-            return see
+            elif calls is not None and event != "exception":
+                calls(frame, event, argument)
+            if left <= 0:
+                frame.f_trace_lines = False
+            return see if left > 0 or calls is not None else None
 
         return see
 
