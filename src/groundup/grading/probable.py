@@ -16,7 +16,7 @@ from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
-from groundup.inside.origins import PASSES_WITH
+from groundup.inside.origins import PASSES_WITH, RUN_BY_LOST
 from groundup.sandbox.protocol import WORKSPACE
 
 _LACKS = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
@@ -110,7 +110,8 @@ def _guessed(lost: _Lost, sources: Sources) -> _Lost:
     if PASSES_WITH in lost.probably:
         return lost
     place = probable_place(lost.message, lost.demand, sources)
-    if lost.probably and not _is_within(place, lost.probably, sources):
+    is_vague = place and lost.probably.endswith(RUN_BY_LOST)
+    if lost.probably and not is_vague and not _is_within(place, lost.probably, sources):
         place = lost.probably
     return lost.but(probably=place) if place else lost
 

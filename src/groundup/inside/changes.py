@@ -175,8 +175,10 @@ def _in(node: Any, statement: Any, names: Sequence[str], pairs: Sequence[tuple[A
             if not isinstance(part, ast.AST) or isinstance(part, ast.arguments):
                 continue  # a default was made when the function was
             own = part if isinstance(part, ast.stmt) else statement
+            may_hang = isinstance(node, ast.While) and field == "test"
             for tier, new in _variants(part, _Around(node, field, names, pairs)):
-                yield Change(node, field, number if many else None, ast.copy_location(new, part), tier, own)
+                at, put = number if many else None, ast.copy_location(new, part)
+                yield Change(node, field, at, put, max(tier, int(may_hang)), own)
             yield from _in(part, own, names, pairs)
 
 

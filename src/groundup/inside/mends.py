@@ -14,10 +14,10 @@ import gc
 import json
 import os
 import re
-import resource
 import select
 import signal
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -28,12 +28,18 @@ _WITNESSES = 16
 """Passing tests that must still pass, of those that run the changed function."""
 _LOST = 24
 """Lost tests of which it is asked whether a change mends them, too."""
+_ENDED = 3
+"""Trials of a line that may end their process, or hang."""
 _GROUPS = 4
 """Parts of the time for the causes that come first."""
 _FUTURE = functools.reduce(
     int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
 _DIGITS = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_PATIENCE_S = 0.05
+"""Processor time of a trial, besides a multiple of what the test took."""
+_SLOW_S = 0.3
+_WAITS = 6
 _MOST = 4000
 """Characters that one trial may say."""
 
@@ -55,6 +61,7 @@ class Workshop:
     ) -> None:
         self._module = changes
         self._clock = clock
+        self._spent_s: dict[Any, float] = {}
         self._passing = passing
         self._files: dict[str, list[Any]] = {}
         self._live: dict[str, list[Any]] = {}
@@ -72,19 +79,23 @@ class Workshop:
     ) -> Iterator[Mend]:
         """Yield changes that mend lost tests, until none is left or the time is over."""
         left = list(lost)
-        while left and self._clock.now() < until:
-            first = left[0]
+        while self._clock.now() < until:
+            first = next((one for one in left if one.lines), None)
+            if first is None:
+                return
             kinds = len({_kind(one) for one in left})
             share = (until - self._clock.now()) / min(kinds, _GROUPS)
             found = self._mend(first, left, rank(first.lines, suspicion), self._clock.now() + share)
             if found is not None:
                 yield found
             done = set(found.tests) if found is not None else set()
-            left = [one for one in left if one.key not in done and _kind(one) != _kind(first)]
+            left = [one for one in left if one.key not in done and (not one.lines or _kind(one) != _kind(first))]
 
     def _mend(self, first: Any, left: Sequence[Any], lines: Sequence[Any], until: float) -> Mend | None:
         """Return the change that mends *first* and most of those that are *left*."""
         best: Mend | None = None
+        if not self._loses(first):
+            return None
         places = self._places(first, lines)
         for tier in (0, 1, 2):
             for path, function, line in places:
@@ -105,6 +116,24 @@ class Workshop:
             if best is not None and tier < 2:
                 return best
         return best
+
+    def _loses(self, first: Any) -> bool:
+        """Say whether a test is lost without a change, and remember what it took."""
+
+        def trials() -> Iterator[Any]:
+            began = time.process_time()
+            passes = self._passes(first.item)
+            yield [passes, time.process_time() - began]
+
+        said = _forked(trials, 1, _SLOW_S + 5 * float(first.seconds), self._clock)
+        if not said or said[0][0] is not False:
+            return False
+        self._spent_s[first.key] = float(said[0][1])
+        return True
+
+    def _patience(self, *tests: Any) -> float:
+        """Return how much processor time one of some tests may take."""
+        return max(_PATIENCE_S + 4 * self._spent_s.get(one.key, float(one.seconds)) for one in tests)
 
     def _places(self, first: Any, lines: Sequence[Any]) -> list[tuple[str, Any, int]]:
         """Return where changes are tried, the most suspicious first: file, function and line."""
@@ -142,13 +171,24 @@ class Workshop:
     def _passing_changes(self, path: str, function: Any, changes: Sequence[Any], first: Any) -> list[Any]:
         """Return those of *changes* after which the test passes; all run in one process."""
 
-        def trials() -> Iterator[Any]:
-            for number, change in enumerate(changes):
+        def trials(first_number: int) -> Iterator[Any]:
+            for number, change in enumerate(changes[first_number:], first_number):
                 with self._changed(path, function, change) as is_made:
                     yield [number, is_made and self._passes(first.item)]
 
-        said = _forked(trials, len(changes), _patience(first), self._clock)
-        return [changes[number] for number, passes in said if passes is True and 0 <= number < len(changes)]
+        passing: list[Any] = []
+        begun = 0
+        for _ in range(_ENDED):  # what hangs or crashes costs its own trial
+            said = _forked(
+                functools.partial(trials, begun), len(changes) - begun, self._patience(first), self._clock
+            )
+            passing += [
+                changes[number] for number, passes in said if passes is True and 0 <= number < len(changes)
+            ]
+            begun += len(said) + 1
+            if begun >= len(changes):
+                break
+        return passing
 
     def _proven(self, path: str, function: Any, change: Any, first: Any, left: Sequence[Any]) -> Mend | None:
         """Return what *change* mends; None where a passing test is lost by it."""
@@ -161,7 +201,7 @@ class Workshop:
                 for one in [first, *witnesses, *others[1:]] if is_made else ():
                     yield self._passes(one.item)
 
-        patience = max(map(_patience, [first, *witnesses, *others]))
+        patience = self._patience(first, *witnesses, *others)
         said = _forked(trials, len(witnesses) + len(others), patience, self._clock)
         if len(said) <= len(witnesses) or not all(one is True for one in said[: len(witnesses) + 1]):
             return None
@@ -259,20 +299,20 @@ def _is_in(line: Any, path: str, function: Any) -> bool:
     return bool(code.co_filename == path and (function.is_assignment or function.first <= at <= function.last))
 
 
-def _patience(one: Any) -> float:
-    return 0.3 + 5 * float(one.seconds)
-
-
 def _forked(trials: Callable[[], Iterator[Any]], most: int, patience: float, clock: Any) -> list[Any]:
-    """Return what a forked child yields, until it is silent for longer than *patience*."""
+    """Return what a forked child yields, until one trial takes more than *patience* of processor time.
+
+    One that only waits is ended after a time by the clock on the wall that a busy machine does not reach.
+    """
     here, there = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.close(here)
-            hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-            resource.setrlimit(resource.RLIMIT_CPU, (int(most * patience) + 2, hard))
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, patience)
             for one in trials():
+                signal.setitimer(signal.ITIMER_PROF, patience)
                 os.write(there, (json.dumps(one) + "\n").encode("ascii"))
         finally:
             os._exit(0)
@@ -280,7 +320,7 @@ def _forked(trials: Callable[[], Iterator[Any]], most: int, patience: float, clo
     said = b""
     try:
         while said.count(b"\n") < most and len(said) < _MOST:
-            if not select.select([here], [], [], patience)[0]:
+            if not select.select([here], [], [], _WAITS * patience)[0]:
                 break
             piece = os.read(here, 4096)
             if not piece:

@@ -28,6 +28,8 @@ from typing import Any
 CHARS = 300
 PASSES_WITH = " -- the test passes with: "
 """Between a line and what it was changed to for a test to pass."""
+RUN_BY_LOST = " -- run by lost tests above all"
+"""After a line of which nothing else is known."""
 _SECONDS = 12.0
 """Of the child at most, by the clock on the wall: a busy machine keeps most of them from it."""
 _LEAST_S = 2.0
@@ -36,13 +38,15 @@ _BUSY = 3
 """By the clock on the wall, so many times what it has, while it waits for a processor."""
 _PROCESSOR_S = 4
 """Processor time of the child."""
+_OF_LOST = 0.4
+"""Of the time, what following lost tests may take; the others are asked whether a change mends them, too."""
 _OF_PASSING = 0.25
 """Of the time that is left, what passing tests have."""
 _TESTS = 40
 _PASSED = 60
 _SHORT_S = 0.1
 """A passing test that took longer is not run again."""
-_ONE_TEST_S = 0.5
+_ONE_TEST_S = 1.0
 """A test that took longer is not run again."""
 _MEMORY = 256 * 1024**2
 """How much more than its parent the child may take."""
@@ -515,10 +519,10 @@ def _places(ran: Ran, seconds: float) -> Iterator[tuple[tuple[str, int], str]]:
     """Yield where the causes of lost tests probably lie; what is said later of a test is better founded."""
     clock, again = Clock(), []
     until = clock.now() + seconds
-    for one, rerun in _followed(ran):
+    for one, rerun in _followed(ran, clock, until - (1 - _OF_LOST) * seconds):
         again.append(rerun)
         if rerun.origin is not None:
-            yield one.key, _shown(*rerun.origin)
+            yield one.key, _shown(rerun.origin[0], rerun.origin[1])
     if not ran.helpers or not again:
         return
     spectrum, changes, mends = ran.helpers
@@ -528,21 +532,25 @@ def _places(ran: Ran, seconds: float) -> Iterator[tuple[tuple[str, int], str]]:
     for one in again:
         place = spectrum.outstanding(one.lines, suspicion, alone=one.origin is not None)
         if place is not None and (one.origin is None or one.returned):
-            yield one.key, _shown(*place)
+            yield one.key, _shown(place[0], place[1], RUN_BY_LOST)
+    known = {one.key for one in again}
+    again += [Rerun(one, {}) for one in ran.lost if one.key not in known]
     workshop = mends.Workshop(changes, ran.is_own, passing, clock)
     for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
         for key in mend.tests:
-            yield key, _shown(mend.path, mend.line, mend.words)
+            yield key, _shown(mend.path, mend.line, f"{PASSES_WITH}{mend.words}")
 
 
-def _shown(file: str, line: int, words: str = "") -> str:
+def _shown(file: str, line: int, why: str = "") -> str:
     text = f"{file}:{line}: {linecache.getline(file, line).strip()}"
-    return f"{text[: CHARS - len(words) - len(PASSES_WITH)]}{PASSES_WITH}{words}" if words else text[:CHARS]
+    return text[: max(CHARS - len(why), CHARS // 2)] + why[: CHARS // 2]
 
 
-def _followed(ran: Ran) -> Iterator[tuple[LostItem, Any]]:
+def _followed(ran: Ran, clock: Clock, until: float) -> Iterator[tuple[LostItem, Any]]:
     """Run lost tests again; yield those that are lost again, with what they ran and where values came from."""
     for one, after in zip(ran.lost, [*ran.lost[1:], None]):  # noqa: B905 - Python 3.7
+        if clock.now() > until and ran.helpers:
+            break
         calls = Calls(ran.is_own, one.marks)
         lines = ran.helpers[0].Lines(ran.is_own, calls) if ran.helpers else None
         reports = _again(one.item, calls, lines, after and after.item)
@@ -615,9 +623,9 @@ def chosen(
     seconds: Mapping[tuple[str, int], float],
 ) -> tuple[list[LostItem], list[PassedItem]]:
     """Return which lost tests are run again, short ones that the time will do for, and passing ones."""
-    able = [one for key, one in lost.items() if seconds.get(key, 1.0) <= _ONE_TEST_S]
-    for one in able:
-        one.seconds = seconds[one.key]
+    for key, one in lost.items():
+        one.seconds = seconds.get(key, _ONE_TEST_S)
+    able = [one for one in lost.values() if one.seconds <= _ONE_TEST_S]
     files = {key[0].partition("::")[0] for key in lost}
     short = [key for key in passed if seconds.get(key, 1.0) <= _SHORT_S]
     near = [key for key in short if key[0].partition("::")[0] in files]
