@@ -5,6 +5,7 @@ most can be imported: names that are used while modules are loaded are spared, i
 """
 
 import ast
+import copy
 import random
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,31 @@ def write_mutant(
     return Mutant(kind, share, tuple([fault for fault in more if fault] + faults))
 
 
+def write_faults(
+    original: Path, hidden: HiddenTests, target: Path, seed: str, drawn: int, chosen: Collection[int]
+) -> tuple[str, ...]:
+    """Write *original* with those of *drawn* faults that are *chosen*, and return all in words.
+
+    The same *seed* draws the same faults, each in its own place, some of them in one function.
+    """
+    chance = random.Random(seed)
+    library = library_of(original, hidden)
+    before = {path: ast.unparse(tree) for path, tree in library.trees.items()}
+    functions = [(path, node) for path, tree in library.trees.items() for node in outermost(tree)]
+    places = [(path, node) for path, function in functions for node in _places_in(function)]
+    picked = chance.sample(places, min(drawn, len(places)))
+    told = []
+    for number, (path, node) in enumerate(picked):
+        words = _made_wrong(node if number in chosen else copy.deepcopy(node), chance)
+        told.append(f"{path.name} {words}")
+    copy_tree(original, target)
+    for path, tree in library.trees.items():
+        text = ast.unparse(ast.fix_missing_locations(tree))
+        if text != before[path]:
+            (target / path.relative_to(original)).write_text(text + "\n", encoding="utf-8")
+    return tuple(told)
+
+
 def _small_faults(library: Library, chance: random.Random) -> list[str]:
     candidates = [(path, node) for path, tree in library.trees.items() for node in _places(tree)]
     drawn = chance.sample(candidates, min(len(candidates), chance.randint(1, 3)))
@@ -69,11 +95,15 @@ def _small_faults(library: Library, chance: random.Random) -> list[str]:
 def _places(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield what can be made wrong, inside functions."""
     for function in outermost(tree):
-        yield function
-        for node in ast.walk(function):
-            is_number = isinstance(node, ast.Constant) and type(node.value) is int
-            if is_number or isinstance(node, ast.If) or (isinstance(node, ast.Compare) and len(node.ops) == 1):
-                yield node
+        yield from _places_in(function)
+
+
+def _places_in(function: Function) -> Iterator[ast.AST]:
+    yield function
+    for node in ast.walk(function):
+        is_number = isinstance(node, ast.Constant) and type(node.value) is int
+        if is_number or isinstance(node, ast.If) or (isinstance(node, ast.Compare) and len(node.ops) == 1):
+            yield node
 
 
 def _made_wrong(node: ast.AST, chance: random.Random) -> str:

@@ -258,13 +258,37 @@ def _compared(
     [
         pytest.param(
             [
-                _compared("a", "assert size(1) == '1.00 MB'", "left  '1 MB'\nright '1.00 MB'"),
+                _compared("a", "assert size(1) == '1.00 MB'", "left  '1'\nright '1.00 MB'"),
                 _compared("b", "assert size(2) == '2.5 GB'", "left  '3'\nright '2.5 GB'"),
                 _compared("c", "assert size(3) == 'x', 'no x'", "left  'y'\nright 'x'", "AssertionError: no x"),
                 _compared("d", "assert other(3) == 'x'", "left  'y'\nright 'x'"),
             ],
             [["a", "b", "c"], ["d"]],
             id="whole values of one function, with a message of the test's own, too",
+        ),
+        pytest.param(
+            [
+                _compared(
+                    "a", "self.assertEqual(a, b)", "[0]: 1 != 2", "AssertionError: Lists differ: [1] != [2]"
+                ),
+                _compared("b", "self.assertEqual(c, d)", "[0]: 'x' != 'y'", "AssertionError: Lists differ: x"),
+                _compared("c", "self.assertEqual(c, d)", "['k']: 1 != 2", "AssertionError: 'a' != 'b'"),
+                _compared("d", "self.assertEqual(e, f)", "['k']: 3 != 4", "AssertionError: 'c' != 'd'"),
+            ],
+            [["c", "d"], ["a"], ["b"]],
+            id="items where nothing tells what is examined",
+        ),
+        pytest.param(
+            [
+                _compared("a", "assert write(1) == x", "left  'p(b, abs=1e-07)'\nright 'p(b)'"),
+                _compared("b", "assert write(2) == x", "left  'q(b, abs=1e-07) # c'\nright 'q(b) # c'"),
+                _compared("c", "assert write(3) == x", "left  'p(b, abs=c(1))'\nright 'p(b, delta=c(1))'"),
+                _compared("d", "assert write(4) == x", "left  'f(b)\\n'\nright 'f(b)'"),
+                _compared("e", "assert write(5) == x", "line 1: 'p( z' != 'p('\nline 2: only right: 'q'"),
+                _compared("f", "assert write(6) == x", "line 3: 'r( z' != 'r('\nline 4: 'q' != 's'"),
+            ],
+            [["a", "b"], ["e", "f"], ["c"], ["d"]],
+            id="texts of one function, by the edit that tests share",
         ),
         pytest.param(
             [

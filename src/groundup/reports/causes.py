@@ -5,6 +5,7 @@ Tracebacks come from the process of the submission, so a place is a claim: it gr
 
 import ast
 import builtins
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from pydantic import Field
 
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
+from groundup.reports.edits import split_by_edits
 from groundup.reports.kinds import (
     PRINTED,
     KindLoss,
@@ -158,7 +160,7 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
         place = _declared(one) if one.kind == "dependency" else _place(one, hidden)
         found.setdefault(_key(one, place, hidden), []).append((one, place))
     groups = []
-    for group in found.values():
+    for group in itertools.chain.from_iterable(map(_split, found.values())):
         first, place = group[0]
         cause = Cause(
             said=heading_of(first),
@@ -172,6 +174,16 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
         )
         groups.append(CauseGroup(cause, tuple(one for one, _ in group)))
     return tuple(sorted(groups, key=lambda group: -group.cause.tests))
+
+
+def _split(group: Sequence[tuple[TestResult, _Place]]) -> Iterable[list[tuple[TestResult, _Place]]]:
+    """Take a group apart whose tests got texts from one function that differ in several ways."""
+    if group[0][1].where or group[0][0].kind == "dependency":
+        return [[*group]]
+    parts: dict[str, list[tuple[TestResult, _Place]]] = {}
+    for one, edit in zip(group, split_by_edits([test for test, _ in group]), strict=True):
+        parts.setdefault(edit, []).append(one)
+    return parts.values()
 
 
 def _probably(tests: Iterable[TestResult]) -> str:
@@ -255,7 +267,10 @@ def _key(test: TestResult, place: _Place, hidden: HiddenFiles) -> tuple[str, str
     # 404 for 200 is not 200 for 404.
     if _OF_NUMBERS.search(exact) and _CODE.search(f"{failing_line(test)[1]}\n{test.demand}"):
         return examined, f"{exact} {_ERROR_PRINTED.findall(test.demand)[-1:]}"
-    return examined, differing_places(test.demand) or ("whole" if examined else said)
+    differing = differing_places(test.demand)
+    if not examined and differing in ("", "items", "keys"):  # nothing says that two such tests look at one thing
+        return "", said
+    return examined, differing or "whole"
 
 
 def _subject(test: TestResult, hidden: HiddenFiles) -> str:
