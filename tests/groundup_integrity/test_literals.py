@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup_integrity.literals import has_unknown_escape, other_literal
+from groundup_integrity.literals import has_unknown_escape, is_least, other_literal
 
 _PIECES = st.lists(st.sampled_from(["\\" + one for one in "abfnrtvxNuU0123456789'\"\\qsd.{"] + list("abcx 019{}")))
 _PREFIXES = st.sampled_from(["", "b", "r", "rb", "u", "B"])
@@ -61,3 +61,15 @@ def test_another_literal_is_written_alike(source: str, form: str) -> None:
         other = other_literal(source.encode(), value, Random(seed)).decode()
         assert re.fullmatch(form, other), other
         assert ast.literal_eval(other) != value
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        *((text, True) for text in ("0", "0.0", "None", "''", "b''", "[]", "()", "{}")),
+        *((text, False) for text in ("False", "True", "1", "-1", "'0'", "[0]", "(0,)", "{0: 0}", "{0}", "name")),
+    ],
+)
+def test_the_least_of_a_kind(text: str, *, least: bool) -> None:
+    """Zero, nothing and what is empty; a truth value has only one other and is none of them."""
+    assert is_least(ast.parse(text, mode="eval").body) is least

@@ -19,6 +19,7 @@ def test_lines_are_read_as_pip_reads_them(tmp_path: Path) -> None:
         "# web\nflask>=3 # core\n\n--index-url https://example.org/simple\n"
         "httpx[http2]>=0.27; python_version > '3'\n"
         "requests==2.32.0 \\\n  --hash=sha256:00\n-r more/extra.txt\n-c constraints.txt\n"
+        f"--find-links {'x' * 300}\n"
     )
     tree = write_tree(tmp_path, {"requirements.txt": text, "more/extra.txt": "attrs\n-r ../requirements.txt\n"})
     declared = read_declared(tree)
@@ -31,7 +32,11 @@ def test_lines_are_read_as_pip_reads_them(tmp_path: Path) -> None:
         "attrs",
     )
     assert declared.problem is None
-    assert len(declared.notes) == 2
+    assert list(declared.notes) == [
+        "--index-url https://example.org/simple",
+        "-c constraints.txt",
+        f"--find-links {'x' * 300}"[:200],
+    ]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

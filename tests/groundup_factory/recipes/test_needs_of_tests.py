@@ -63,3 +63,16 @@ def test_what_tests_import_is_seen_wherever_it_stands(tmp_path: Path) -> None:
     write_tree(tmp_path, {"tests/test_a.py": USES, "tests/helper.py": "def f():\n    import attr.setters\n"})
 
     assert imported_by_tests(tmp_path, ["tests"]) == {"redis", "pytest", "yaml", "attr.setters"}
+
+
+def test_files_that_name_files_are_followed_so_far(tmp_path: Path) -> None:
+    """Three files behind the first one are read, and one that names itself ends."""
+    chain = {f"{number}.txt": f"-r {number + 1}.txt\nneed-{number}\n" for number in range(6)}
+    circle = {"circle.txt": "-r circle.txt\nround\n"}
+    write_tree(
+        tmp_path, {**chain, **circle, "tox.ini": "[testenv]\ndeps = -r0.txt\n  -rcircle.txt\n", "tests/a.py": ""}
+    )
+
+    found = set(needs_of_tests(tmp_path, ("tests",)))
+
+    assert found == {"round", *(f"need-{number}" for number in range(4))}
