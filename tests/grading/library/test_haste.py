@@ -21,12 +21,14 @@ WITHOUT_CLOCK = [
     "from urllib.parse import quote\nimport urllib, http\n",
     "import time_zones, datetime\n",
     "timer = runtime = 1\n",
+    "from threading import Lock\nlock = Lock()\n",
 ]
 WITH_CLOCK = [
     "import time\n",
     "    from time import sleep\n",
     "import os, sys as system, threading\n",
     "import concurrent.futures\n",
+    "from threading import Lock, Thread\n",
     "from urllib import error, request\n",
     "import urllib.request\n",
     "from datetime import datetime\nnow = datetime.now()\n",
@@ -46,9 +48,11 @@ def library(tmp_path: Path, code: str = "", tests: str = PLAIN) -> LibraryUnderT
     return LibraryUnderTest(submission, original, HIDDEN, environment)
 
 
-def lost(message: str = "assert 4 == 3", outcome: str = "failed", duration_s: float | None = 1.0) -> TestResult:
+def lost(
+    message: str = "assert 4 == 3", outcome: str = "failed", duration_s: float | None = 1.0, name: str = "t"
+) -> TestResult:
     """Return a test that was lost, slowly."""
-    given = {"id": "t", "outcome": outcome, "expected": True, "message": message, "duration_s": duration_s}
+    given = {"id": name, "outcome": outcome, "expected": True, "message": message, "duration_s": duration_s}
     return TestResult.model_validate(given)
 
 
@@ -56,6 +60,33 @@ def lost(message: str = "assert 4 == 3", outcome: str = "failed", duration_s: fl
 def test_who_asks_no_clock_loses_on_every_machine(tmp_path: Path, code: str) -> None:
     """However slow the test was: nothing in it can tell."""
     assert is_certain([lost()], library(tmp_path, code), KEPT)
+
+
+@pytest.mark.parametrize(
+    ("tests", "files", "answer"),
+    [
+        (PLAIN, {"test_cli.py": "import subprocess\n"}, True),
+        (PLAIN + "from .test_cli import run\n", {"test_cli.py": "import subprocess\n"}, False),
+        (PLAIN, {"conftest.py": "from . import test_cli\n", "test_cli.py": "import subprocess\n"}, False),
+        (PLAIN, {"helpers.py": "import time\n"}, False),
+        (PLAIN + "import time\n", {}, False),
+    ],
+)
+def test_files_in_which_nothing_was_lost_make_no_test_late(
+    tmp_path: Path, tests: str, files: dict[str, str], answer: bool
+) -> None:
+    """Unless the file of a lost test, or one that is no test file, names them."""
+    known = library(tmp_path, tests=tests)
+    write_tree(tmp_path / "original/tests", files)
+    assert is_certain([lost(name="tests/test_calc.py::test_add")], known, KEPT) is answer
+
+
+def test_a_test_without_a_result_may_have_been_late_in_any_file(tmp_path: Path) -> None:
+    """So may one whose file is not known."""
+    known = library(tmp_path)
+    write_tree(tmp_path / "original/tests", {"test_cli.py": "import subprocess\n"})
+    assert not is_certain([lost(name="tests/test_calc.py::test_add", outcome="missing")], known, KEPT)
+    assert not is_certain([lost(name="elsewhere/test_calc.py::test_add")], known, KEPT)
 
 
 @pytest.mark.parametrize("code", WITH_CLOCK)
