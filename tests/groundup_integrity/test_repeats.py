@@ -74,7 +74,8 @@ async def test_a_submission_whose_every_test_ends_the_process_is_given_up(
 ) -> None:
     """In the run that counts that is worth nothing and there is nothing to check; a check is tried so often.
 
-    Fresh inputs run beside the run that counts before anybody knows that. Once more with true forms only, which tells who ends checks.
+    Fresh inputs run beside the run that counts before anybody knows that. A check runs once more with true forms
+    only, which tells who ends checks.
     """
 
     def ends(asked: Asked) -> str:
