@@ -25,7 +25,6 @@ from groundup.suites.nl2repobench.published_image import graded_edits
 from groundup.suites.nl2repobench.recipe import Recipe, RepositorySource, recipe_text, shipped_recipes
 from groundup.trees.digest import entry_digests, tree_digest
 from groundup.trees.edits import FileEdit, RuleError, Step, applied, sha256_of
-from groundup_factory.recipes.candidates import fetched, open_index, releases
 
 _BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 _SETUP = "setup.cfg"
@@ -52,6 +51,8 @@ async def looked_up(recipe: Recipe, context: GradingContext, settings: Settings)
         raise TaskError(f"the original {recipe.source.label} comes from the package index already")
     commit = (await context.builder.source(request.but(released=None))).path
     name = recipe.source.name if recipe.tests.distribution is None else recipe.tests.distribution.name
+    from groundup_factory.recipes.candidates import fetched, open_index, releases
+
     async with open_index(settings) as registry:
         known = [one for one in (await releases(registry, name)).values() if one.source is not None]
         near = [one for one in known if Version(one.version) <= Version(recipe.source.version)][-1:]
