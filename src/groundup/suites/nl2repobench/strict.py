@@ -95,9 +95,10 @@ async def judge(
     async with context.slots.taken():
         library = await with_extensions(library, context, context.scratch)
     counts, decided = asyncio.Event(), asyncio.get_running_loop().create_future()
-    async with runs_begun(library, context, int(checks())):
-        freshly = asyncio.create_task(_with_fresh_inputs(fresh, counts, decided, library, recipe, context))
-        try:
+    # Outside, for what has begun is the check's.
+    freshly = asyncio.create_task(_with_fresh_inputs(fresh, counts, decided, library, recipe, context))
+    try:
+        async with runs_begun(library, context, int(checks())):
             async with context.slots.taken():
                 at_step("hidden tests")
                 counts.set()
@@ -110,11 +111,11 @@ async def judge(
                 async with context.slots.taken():
                     at_step("checking whether to believe them")
                     integrity = await checker()(library, last, recipe.expected, record, context, deep=deep)
-            # What is tampered with already needs no further sign.
-            seen = None if integrity.answer == "tampered" else await freshly
-        finally:
-            freshly.cancel()
-            await asyncio.gather(freshly, return_exceptions=True)
+        # What is tampered with already needs no further sign.
+        seen = None if integrity.answer == "tampered" else await freshly
+    finally:
+        freshly.cancel()
+        await asyncio.gather(freshly, return_exceptions=True)
     return last, decision._replace(integrity=integrity), seen
 
 
