@@ -129,7 +129,7 @@ def why_lines(groups: Sequence[CauseGroup], room: int, width: int) -> list[list[
     The first causes show one of their tests with its values, as long as there is room; causes for which there is
     none are counted in one last line.
     """
-    shown = groups if len(groups) * _COMPACT <= room else groups[: (room - _COMPACT) // _COMPACT]
+    shown = groups if len(groups) * _COMPACT <= room else groups[: max(room - _COMPACT, 0) // _COMPACT]
     left = room - _COMPACT * (len(shown) + (len(shown) < len(groups)))
     blocks = []
     for number, group in enumerate(shown):
@@ -141,7 +141,8 @@ def why_lines(groups: Sequence[CauseGroup], room: int, width: int) -> list[list[
         blocks.append(block)
     if rest := groups[len(shown) :]:
         tests = sum(group.cause.tests for group in rest)
-        blocks.append([f"and {count(len(rest), 'cause')} more, of {_unit(rest[0], tests)}; --full prints them"])
+        more = f"and {count(len(rest), 'cause')} more" if shown else count(len(rest), "cause")
+        blocks.append([f"{more}, of {_unit(rest[0], tests)}; --full prints them"])
     return blocks
 
 
