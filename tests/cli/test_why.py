@@ -2,6 +2,7 @@
 
 import json
 import random
+import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,8 +54,17 @@ def many(causes: Sequence[int], passed: int = 3) -> list[TestResult]:
     return tests
 
 
-def test_many_losses_of_few_causes_are_one_screen(groundup: Groundup, tmp_path: Path) -> None:
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let standard output be a terminal, one without styles; in a test, for pytest changes the stream before."""
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+
+def test_many_losses_of_few_causes_are_one_screen(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each cause once, most tests first: the line, one test with its values, others by name."""
+    on_a_terminal(monkeypatch)
     write_losses(tmp_path, "r", [[many([3, 222, 11])]])
     shown = groundup("why", "r").out
     lines = shown.splitlines()
@@ -80,8 +90,11 @@ def test_many_losses_of_few_causes_are_one_screen(groundup: Groundup, tmp_path: 
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_screen_has_all_causes_that_fit(groundup: Groundup, tmp_path: Path, seed: int) -> None:
+def test_a_screen_has_all_causes_that_fit(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     """However many there are, the largest are shown, the others are counted, and nothing is counted twice."""
+    on_a_terminal(monkeypatch)
     draw = random.Random(seed)
     sizes = [draw.randint(1, 300) for _ in range(draw.randint(1, 60 if seed % 3 == 0 else 12))]
     write_losses(tmp_path, "r", [[many(sizes)]])
@@ -93,8 +106,28 @@ def test_a_screen_has_all_causes_that_fit(groundup: Groundup, tmp_path: Path, se
     assert lines[-1].startswith(rest) is (len(shown) < len(sizes))
 
 
-def test_each_attempt_that_lost_has_its_causes(groundup: Groundup, tmp_path: Path) -> None:
+def test_a_pipe_has_everything(groundup: Groundup, tmp_path: Path) -> None:
+    """In a file or a pipe each cause is whole, each test is named, and each attempt has its line."""
+    sizes = [*range(1, 60), 200]
+    write_losses(tmp_path, "r", [[many(sizes)]])
+    shown = groundup("why", "r").out
+    headings = [
+        int(line.split()[0]) for line in shown.splitlines() if line.split()[1:2] in (["tests:"], ["test:"])
+    ]
+    assert headings == sorted(sizes, reverse=True)
+    assert "test_hxxError0199[59]" in shown
+    assert " more" not in shown
+    write_losses(tmp_path, "s", [[many([number + 1])] for number in range(100)])
+    lines = groundup("why", "s").out.splitlines()
+    assert len([line for line in lines if line.startswith("task-")]) == 100
+    assert "…" not in "".join(lines)
+
+
+def test_each_attempt_that_lost_has_its_causes(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not the first's alone; the attempt that lost most comes first, and one that lost nothing is left out."""
+    on_a_terminal(monkeypatch)
     write_losses(tmp_path, "r", [[many([2]), many([]), many([5, 1])], [many([4]), many([1]), many([1])]])
     shown = groundup("why", "r", "task-0000")
     heads = [line for line in shown.out.splitlines() if line.startswith("task-")]
@@ -115,6 +148,7 @@ def test_many_attempts_have_a_line_each(
     groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run of a hundred lost tasks is a screen, too: the largest losses with their cause, the others counted."""
+    on_a_terminal(monkeypatch)
     monkeypatch.setenv("COLUMNS", "100")
     write_losses(tmp_path, "r", [[many([number + 1])] for number in range(100)])
     lines = groundup("why", "r").out.splitlines()

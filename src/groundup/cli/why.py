@@ -27,7 +27,9 @@ EXAMPLES: dict[str, Examples] = {
 }
 
 SCREEN = 40
-"""Lines that are printed without --full."""
+"""Lines that are printed on a terminal without --full."""
+_NO_END = 1_000_000
+"""Lines, and characters of a line, of what goes into a file or a pipe: there nothing is cut."""
 _BY_ATTEMPT = 6
 """Lines of one attempt at least, where several lost; with less room each has one line."""
 
@@ -183,23 +185,25 @@ def _plain(records: "Iterable[Reason | TestResult]") -> list[object]:
 def _print_screen(
     folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]", attempts: Sequence[Lost]
 ) -> None:
-    """Print the causes of all *attempts*, those that lost most points first, in at most `SCREEN` lines."""
+    """Print the causes of all *attempts*, those that lost most points first; on a terminal in `SCREEN` lines."""
+    import sys
+
     from groundup.cli.console import say, tables
     from groundup.cli.lost_tests import all_passed, further
 
     ordered = sorted(attempts, key=lambda one: (one.reward, one.key.task, one.key.index))
-    room = SCREEN
+    room, width = (SCREEN, tables().width) if sys.stdout.isatty() else (_NO_END, _NO_END)
     if len(ordered) > 1:
         tables().print(_of_run(folder, lines), soft_wrap=True, markup=False)
         room -= 1
     if len(ordered) * _BY_ATTEMPT >= SCREEN:
-        _print_lines(folder, ordered, room)
+        _print_lines(folder, ordered, room, width)
         return
     for number, one in enumerate(ordered):
         if number:
             tables().print()
             room -= 1
-        room -= _print_causes(one, room // (len(ordered) - number))
+        room -= _print_causes(one, room // (len(ordered) - number), width)
     if any(known.lost for one in attempts for known in one.tests):
         return
     if any(one.tests for one in attempts):
@@ -219,7 +223,7 @@ def _of_run(folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]") -> s
     return printable(f"{folder.path.resolve().name}: {short_answer(report)}")
 
 
-def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int) -> None:
+def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int, width: int) -> None:
     """Print one line for each attempt, as many as there is room for."""
     from groundup.cli.console import tables
     from groundup.domain.names import printable
@@ -232,14 +236,14 @@ def _print_lines(folder: "RunFolder", attempts: Sequence[Lost], room: int) -> No
         losses = losses_of(one.tests, one.reasons)
         words = losses_words(losses) if losses else "; ".join(reason.message for reason in one.reasons)
         line = printable("; ".join(filter(None, [f"{one.key}: {one.score}", one.ended, words])))
-        fitting = line if len(line) <= console.width else f"{line[: console.width - 1]}…"
+        fitting = line if len(line) <= width else f"{line[: width - 1]}…"
         console.print(fitting, markup=False, soft_wrap=True)
     more = f"and {len(attempts) - len(shown)} more; " if attempts[len(shown) :] else ""
     console.print(f"{more}`groundup why {folder.path} TASK` shows one of them", markup=False, soft_wrap=True)
 
 
-def _print_causes(one: Lost, room: int) -> int:
-    """Print the causes of an attempt in at most *room* lines; return how many it took."""
+def _print_causes(one: Lost, room: int, width: int) -> int:
+    """Print the causes of an attempt in at most *room* lines of *width*; return how many it took."""
     from rich.text import Text
 
     from groundup.cli.console import tables
@@ -272,9 +276,9 @@ def _print_causes(one: Lost, room: int) -> int:
         taken += 1
     for line in itertools.islice(lacking_lines(one.tests), max(room // 3, 2)):
         put(f"  {line}")
-        taken += -(-(len(line) + 2) // console.width)
+        taken += -(-(len(line) + 2) // width)
     is_apart = False
-    for heading, *lines in why_lines(shown, room - taken, console.width):
+    for heading, *lines in why_lines(shown, room - taken, width):
         if is_apart or len(lines) > 1:
             put("")
             taken += 1
