@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.verdicts import Reason, Stage, TestResult
+from groundup.inside.origins import PASSES_WITH
 from groundup.reports.causes import grouped
 from groundup.reports.publishing import cause_for_others, reason_for_others
 from groundup.store.folder import RunFolder, RunWriter
@@ -26,6 +27,7 @@ def _lost(name: str, message: str) -> TestResult:
         detail=f'tests/test_a.py:3: in {name}\n    assert shout("{SECRET}") == 1\nE   {message}',
         demand=f'> assert shout("{SECRET}") == 1\nleft  {SECRET}',
         lacks=(f"pkg.{SECRET}",),
+        probably=f"/workspace/pkg/a.py:3: return 1{PASSES_WITH}return '{SECRET}'",
     )
 
 
@@ -82,6 +84,7 @@ def test_a_cause_for_others_keeps_what_is_no_text_of_a_test() -> None:
         "test_custom[...]": "pkg.errors.WordError",
         "test_plain[...]": "wrong value",
     }
+    assert {cause_for_others(g.cause).probably for g in grouped(TESTS)} == {"pkg/a.py:3: return 1"}
     missing = _lost("test_name", "AttributeError: module 'pkg' has no attribute 'pick'")
     assert cause_for_others(grouped([missing])[0].cause).said == missing.message
     assert reason_for_others(REASON).message == "5 of 6 expected tests did not pass"

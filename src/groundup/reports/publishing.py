@@ -6,6 +6,7 @@ A message holds what a hidden test compares, passes in or says. Kinds, exception
 import re
 
 from groundup.domain.verdicts import Reason, Stage
+from groundup.inside.origins import PASSES_WITH
 from groundup.reports.causes import Cause
 from groundup.reports.document import AttemptRow
 
@@ -30,12 +31,16 @@ def without_parameters(test: str) -> str:
 
 
 def cause_for_others(cause: Cause) -> Cause:
-    """Return *cause* with its exception in place of the message; of names that are lacking, and no result, all."""
+    """Return *cause* with its exception in place of the message; of names that are lacking, and no result, all.
+
+    What a line would have to be for the test to pass may hold a value that the test expects.
+    """
     said = cause.said
     if not _NAMES.match(said) and not said.startswith("no result"):
         found = _EXCEPTION.match(said.partition("; the test: ")[0].removeprefix(_SERVICE))
         said = found["name"] if found else cause.kind or "failed"
-    return cause.but(said=said, first=without_parameters(cause.first))
+    probably = cause.probably.partition(PASSES_WITH)[0]
+    return cause.but(said=said, first=without_parameters(cause.first), probably=probably)
 
 
 def reason_for_others(reason: Reason) -> Reason:

@@ -62,7 +62,7 @@ def _named_alone(test: TestResult) -> TestResult:
     """Return a hidden test without what it said; what is wrong with a dependency is no text of a test."""
     if test.kind == "dependency":
         return test
-    return test.but(id=without_parameters(test.id), message="", detail="", demand="")
+    return test.but(id=without_parameters(test.id), message="", detail="", demand="", probably="")
 
 
 def _pytest_name(test: str) -> str:
