@@ -85,6 +85,7 @@ async def test_a_recipe_names_no_file_outside(
         await released_layer(released.but(uploads=uploads), registry, store)
 
 
+@pytest.mark.needs("git")
 async def test_the_index_is_asked_where_git_has_nothing(
     index: FakeIndex, released: ReleasedFiles, tmp_path: Path
 ) -> None:

@@ -79,7 +79,7 @@ class Item:
 own = lambda code: code.co_filename == lib.__file__
 
 def ran(code):
-    lines = spectrum.Lines(own)
+    lines = spectrum.LineTracer(own)
     sys.settrace(lines)
     try:
         exec(code, {"lib": lib})
@@ -94,7 +94,7 @@ for one in lost:
     one.pairs = [(pair[0], pair[1]) for pair in given.get("pairs", [])]
     one.message = one.key[0]
 suspicion = spectrum.suspicions([one.lines for one in lost], [one.lines for one in passing])
-clock = origins.Clock()
+clock = origins.ChildClock()
 workshop = mends.Workshop(changes, own, passing, clock)
 lines = open(lib.__file__).read().splitlines()
 for mend in workshop.mends(lost, suspicion, spectrum.ranked, clock.now() + 60):

@@ -3,7 +3,7 @@
 import sys
 from types import CodeType
 
-from groundup.inside.spectrum import Lines, outstanding, ranked, suspicions
+from groundup.inside.spectrum import LineTracer, outstanding, ranked, suspicions
 
 
 def checked(word: str) -> bool:
@@ -16,7 +16,7 @@ def checked(word: str) -> bool:
 
 
 def _ran(word: str) -> dict[tuple[CodeType, int], int]:
-    lines = Lines(lambda code: code is checked.__code__)
+    lines = LineTracer(lambda code: code is checked.__code__)
     before = sys.gettrace()
     sys.settrace(lines)
     try:

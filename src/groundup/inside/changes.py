@@ -44,7 +44,7 @@ _OTHER: dict[Any, tuple[Any, ...]] = {
 """Operators that are taken for one another."""
 
 
-class Change:
+class CodeChange:
     """One part of a syntax tree and what may stand in its place."""
 
     __slots__ = ("_field", "_index", "_parent", "line", "new", "statement", "tier")
@@ -88,7 +88,7 @@ class Function:
         self.first: int = min([node.lineno, *(one.lineno for one in decorators)])
         self.last: int = node.end_lineno
         self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and self.is_assignment}
-        self.made: list[Change] = []
+        self.made: list[CodeChange] = []
         self.made_for: Any = None
         """For which test these changes were made."""
 
@@ -104,7 +104,7 @@ class Function:
                     best, size = range(one.lineno, end + 1), end - one.lineno
         return best
 
-    def changes(self, pairs: Sequence[tuple[Any, Any]]) -> list[Change]:
+    def changes(self, pairs: Sequence[tuple[Any, Any]]) -> list[CodeChange]:
         """Return what may be changed; *pairs*: values that differ, of which one is wrong."""
         if self.is_assignment:
             return [*_in(self.node, self.node, (), pairs)]
@@ -165,7 +165,7 @@ class _Around(NamedTuple):
     pairs: Sequence[tuple[Any, Any]]
 
 
-def _in(node: Any, statement: Any, names: Sequence[str], pairs: Sequence[tuple[Any, Any]]) -> Iterator[Change]:
+def _in(node: Any, statement: Any, names: Sequence[str], pairs: Sequence[tuple[Any, Any]]) -> Iterator[CodeChange]:
     """Yield the changes below a node."""
     for field, held in ast.iter_fields(node):
         if field in ("decorator_list", "annotation", "returns", "ctx"):
@@ -178,7 +178,7 @@ def _in(node: Any, statement: Any, names: Sequence[str], pairs: Sequence[tuple[A
             may_hang = isinstance(node, ast.While) and field == "test"
             for tier, new in _variants(part, _Around(node, field, names, pairs)):
                 at, put = number if many else None, ast.copy_location(new, part)
-                yield Change(node, field, at, put, max(tier, int(may_hang)), own)
+                yield CodeChange(node, field, at, put, max(tier, int(may_hang)), own)
             yield from _in(part, own, names, pairs)
 
 

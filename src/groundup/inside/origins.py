@@ -400,7 +400,7 @@ class PassedItem:
         self.seconds = seconds
 
 
-class Clock:
+class ChildClock:
     """A time that stands still while the child, or a trial of it, waits for a processor."""
 
     def __init__(self) -> None:
@@ -439,7 +439,7 @@ class Rerun:
         """Whether something should have raised, so that any value is the wrong one."""
 
 
-class Ran:
+class SecondRun:
     """What a second run is about: tests, and where the submission and the tests lie."""
 
     def __init__(
@@ -461,7 +461,7 @@ class Ran:
         return code.co_filename.startswith(self._roots) and not code.co_filename.startswith(self._tests)
 
 
-def origins(ran: Ran, spent_s: float) -> dict[tuple[str, int], str]:
+def origins(ran: SecondRun, spent_s: float) -> dict[tuple[str, int], str]:
     """Return as `file:line: text` where the causes of lost tests probably lie, where that can be told.
 
     *spent_s*: what all tests took.
@@ -515,9 +515,9 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, hard))
 
 
-def _places(ran: Ran, seconds: float) -> Iterator[tuple[tuple[str, int], str]]:
+def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], str]]:
     """Yield where the causes of lost tests probably lie; what is said later of a test is better founded."""
-    clock, again = Clock(), []
+    clock, again = ChildClock(), []
     until = clock.now() + seconds
     for one, rerun in _followed(ran, clock, until - (1 - _OF_LOST) * seconds):
         again.append(rerun)
@@ -546,13 +546,13 @@ def _shown(file: str, line: int, why: str = "") -> str:
     return text[: max(CHARS - len(why), CHARS // 2)] + why[: CHARS // 2]
 
 
-def _followed(ran: Ran, clock: Clock, until: float) -> Iterator[tuple[LostItem, Any]]:
+def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple[LostItem, Any]]:
     """Run lost tests again; yield those that are lost again, with what they ran and where values came from."""
     for one, after in zip(ran.lost, [*ran.lost[1:], None]):  # noqa: B905 - Python 3.7
         if clock.now() > until and ran.helpers:
             break
         calls = Calls(ran.is_own, one.marks)
-        lines = ran.helpers[0].Lines(ran.is_own, calls) if ran.helpers else None
+        lines = ran.helpers[0].LineTracer(ran.is_own, calls) if ran.helpers else None
         reports = _again(one.item, calls, lines, after and after.item)
         if reports and reports[-1].failed:
             rerun = Rerun(one, lines.last if lines is not None else {})
@@ -561,12 +561,12 @@ def _followed(ran: Ran, clock: Clock, until: float) -> Iterator[tuple[LostItem, 
             yield one, rerun
 
 
-def _passing(ran: Ran, clock: Clock, until: float) -> Iterator[Any]:
+def _passing(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[Any]:
     """Run passing tests again as long as there is time; yield those that pass again with what they ran."""
     for one, after in zip(ran.passed, [*ran.passed[1:], None]):  # noqa: B905 - Python 3.7
         if clock.now() > until:
             break
-        lines = ran.helpers[0].Lines(ran.is_own)
+        lines = ran.helpers[0].LineTracer(ran.is_own)
         reports = _again(one.item, None, lines, after and after.item)
         if len(reports) == 2 and all(report.passed for report in reports):
             yield Rerun(one, lines.last)

@@ -300,7 +300,7 @@ class Reporter:
             lost, passed = self._origins.chosen(self._again, self._passed, self._seconds)
             helpers = [trusted_module(path) for path in self._spec.get("origins_helpers", ())]
             trusted = self._spec.get("trusted", [])
-            ran = self._origins.Ran(lost, passed, self._demands.roots, trusted, helpers)
+            ran = self._origins.SecondRun(lost, passed, self._demands.roots, trusted, helpers)
             found = self._origins.origins(ran, spent_s)
         for (name, ordinal), place in found.items():
             self._channel.send("origin", id=name, ordinal=ordinal, place=place)

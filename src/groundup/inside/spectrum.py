@@ -16,7 +16,7 @@ _EVENTS = 2000
 _ALIKE = 0.001
 
 
-class Lines:
+class LineTracer:
     """A trace function: remembers which lines of the submission run, and which ran last.
 
     *calls*: takes in calls and returns besides, as a profile function would. That one would also see what is not
