@@ -176,3 +176,93 @@ def test_what_should_have_been_refused_leads_to_the_check_two_calls_away() -> No
     ):
         asked = lost("last exchange: POST /mails, sent {} -> 201").but(message=f"assert 201 == {wanted}")
         assert of_service({TEST: asked}, b"", Sources({"app.py": text}))[TEST].probably == place
+
+
+MANY_CALLS = (
+    "@app.post('/mails')\ndef send():\n    return one(two(three(four(five(body())))))\n\n"
+    "def one(mail):\n    if not mail:\n        raise Problem(422, 'invalid', f'the {mail} is not valid')\n\n"
+    "def two(mail):\n    pass\n\ndef three(mail):\n    pass\n\ndef four(mail):\n    pass\n\n"
+    "def five(mail):\n    raise Problem(422, 'conflict', 'exists already')\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "place"),
+    [
+        (
+            '{"code":"conflict","message":"exists already"}',
+            "app.py:19: raise Problem(422, 'conflict', 'exists already')",
+        ),
+        (
+            '{"code":"invalid","message":"the mail is not valid"}',
+            "app.py:7: raise Problem(422, 'invalid', f'the {mail} is not valid')",
+        ),
+        ('{"code":"other"}', ""),
+        ("", ""),
+    ],
+)
+def test_the_text_of_an_answer_decides_among_lines_of_one_status(answer: str, place: str) -> None:
+    """All functions that are called count, also a fifth; of a text that none of them has no line is told."""
+    asked = lost(f"last exchange: POST /mails, sent {{}} -> 422 {answer}").but(message="assert 422 == 409")
+    assert of_service({TEST: asked}, b"", Sources({"app.py": MANY_CALLS}))[TEST].probably == place
+
+
+@pytest.mark.parametrize(
+    ("message", "more"),
+    [
+        ("AssertionError: Expected error 409, got 422.", "left  422\nright 409\nassert 422 == 409"),
+        ("AssertionError: it should be refused: 422 != 409", ""),
+        ("AssertionError: 409 != 422 : it should be refused", ""),
+        ("AssertionError: it is refused; 422 != 409", ""),
+        ("AssertionError: words\nassert 422 in [201, 409]", ""),
+        ("AssertionError: 422 not found in (200, 409)", ""),
+        ("AssertionError: words; assert 200 == 404", "assert 422 == 409"),
+        ("org.opentest4j.AssertionFailedError: it is refused ==> expected: <409> but was: <422>", ""),
+    ],
+)
+def test_statuses_are_read_behind_words_of_the_test(message: str, more: str) -> None:
+    """By pytest, unittest and JUnit, in whatever order; the answer says which of two the service gave."""
+    answer = 'last exchange: POST /mails, sent {} -> 422 {"code":"conflict","message":"exists already"}'
+    asked = lost(f"{answer}\n{more}").but(message=message)
+    found = of_service({TEST: asked}, b"", Sources({"app.py": MANY_CALLS}))[TEST]
+    assert found.probably == "app.py:19: raise Problem(422, 'conflict', 'exists already')"
+
+
+def test_numbers_that_no_answer_had_are_no_statuses() -> None:
+    """Two lengths may look like them."""
+    asked = lost("last exchange: POST /mails, sent {} -> 201 {}").but(message="assert 422 == 409")
+    assert of_service({TEST: asked}, b"", Sources({"app.py": MANY_CALLS}))[TEST].probably == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "more"),
+    [
+        ("AssertionError: a total should be there", "assert 'total_likes' in {'likes': 3}"),
+        ("AssertionError: a total should be there", "left  'total_likes'\nright {'likes': 3}"),
+        ("AssertionError: a total should be there: 'total_likes' != {'likes': 3}", ""),
+        ("AssertionError: 'total_likes' not found in {'likes': 3} : a total should be there", ""),
+    ],
+)
+def test_words_of_a_test_do_not_hide_the_field_that_is_absent(message: str, more: str) -> None:
+    """They stand in place of the assertion with pytest, before or after it with others."""
+    text = FLASK.replace("return []", 'return {\n        "count": 3,\n        "like_total": 2,\n    }')
+    asked = lost(f"last exchange: GET /boats -> 200 {{}}\n{more}").but(message=message)
+    assert of_service({TEST: asked}, b"", Sources({"app.py": text}))[TEST].probably == 'app.py:8: "like_total": 2,'
+
+
+def test_a_text_that_was_not_found_in_an_answer_leads_to_no_literal() -> None:
+    """A literal of the text that was wanted stands anywhere in the service by chance."""
+    text = FLASK + 'KINDS = ["rowing boat"]\n'
+    asked = lost("last exchange: GET /boats -> 200 x\nleft  'one rowing boat'\nright 'one sailing boat'").but(
+        message="AssertionError: assert 'one rowing boat' in 'one sailing boat'"
+    )
+    assert of_service({TEST: asked}, b"", Sources({"app.py": text}))[TEST].probably == ""
+
+
+def test_a_part_of_a_request_that_is_not_there_leads_to_the_line_that_reads_it() -> None:
+    """Flask answers for the service then."""
+    text = FLASK.replace("return []", 'return rows(request.args["order"])')
+    said = '{"error":"The browser (or proxy) sent a request that this server could not understand."}'
+    asked = lost(f"last exchange: GET /boats -> 400 {said}").but(message="assert 400 == 200")
+    found = of_service({TEST: asked}, b"", Sources({"app.py": text}))[TEST]
+    assert found.probably == 'app.py:6: return rows(request.args["order"])'

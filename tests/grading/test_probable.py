@@ -10,6 +10,7 @@ from groundup.grading.library.report import Result
 from groundup.grading.places import exchange_in_java, of_service
 from groundup.grading.probable import probable_place, with_guesses, with_place
 from groundup.grading.submitted_sources import Sources
+from groundup.inside.origins import PASSES_WITH, RUN_BY_LOST
 from groundup.reports.kinds import kind_of_test
 
 LIBRARY = Sources({
@@ -54,6 +55,39 @@ def test_only_lost_tests_get_a_guess(tmp_path: Path) -> None:
     passed = lost.but(outcome="passed", message="")
     guesses = [one.probably.partition(": ")[0] for one in with_guesses((lost, known, passed), tmp_path)]
     assert guesses == ["hull.py:5", "x.py:1", ""]
+
+
+CREW = """def one_of(self, items, strict):
+    inner = strict
+    return [inner]
+
+
+def crew(boat):
+    return one_of(boat)
+"""
+FITS_NOT = "TypeError: one_of() missing 1 required positional argument: 'strict'"
+
+
+@pytest.mark.parametrize(
+    ("message", "known", "line"),
+    [
+        (FITS_NOT, f"crew.py:7: return one_of(boat){RUN_BY_LOST}", 1),
+        (FITS_NOT, "crew.py:7: return one_of(boat)", 7),
+        (FITS_NOT, "crew.py:3: return [inner]", 1),
+        (FITS_NOT, f"crew.py:7: return one_of(boat){PASSES_WITH}return boat", 7),
+        ("assert 3 == 4", f"crew.py:7: return one_of(boat){RUN_BY_LOST}", 7),
+        ("assert 3 == 4", "", 0),
+    ],
+)
+def test_what_the_message_names_comes_before_a_line_that_lost_tests_run(
+    tmp_path: Path, message: str, known: str, line: int
+) -> None:
+    """But after a change that mends the test, and after a line of another function that gave the wrong value."""
+    (tmp_path / "crew.py").write_text(CREW)
+    lost = TestResult(id="a.py::a", outcome="failed", expected=True, message=message, probably=known)
+    (told,) = with_guesses((lost,), tmp_path)
+    assert told.probably.startswith(f"crew.py:{line}: " if line else "")
+    assert bool(told.probably) == bool(line)
 
 
 def test_an_install_that_failed_and_another_port_name_their_lines() -> None:

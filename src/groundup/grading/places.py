@@ -10,7 +10,7 @@ from typing import NamedTuple
 from groundup.domain.names import printable, without_codes
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.probable import check_place, field_place, probable_place, status_place
+from groundup.grading.probable import check_place, field_place, probable_place, status_place, statuses
 from groundup.grading.submitted_sources import Sources, block_end
 from groundup.sandbox.protocol import WORKSPACE
 
@@ -19,7 +19,7 @@ CHAINED = "The above exception was the direct cause of the following exception:"
 _ERRORS = 50
 _FRAMES = 20
 _EXCHANGE = re.compile(
-    r"^last exchange: ([A-Z]+) (\S+)(?:, sent .*)? -> (no answer|\d{3}|not known)", re.MULTILINE
+    r"^last exchange: ([A-Z]+) (\S+)(?:, sent .*)? -> (no answer|\d{3}|not known) ?(.*)", re.MULTILINE
 )
 _NOT_KNOWN = "not known"
 _NOT_FOUND = ("404", "405")
@@ -102,7 +102,7 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
         asked = [*_EXCHANGE.finditer(result.demand)]
         if result.outcome not in ("failed", "error") or not asked:
             continue
-        method, address, status = asked[-1].groups()
+        method, address, status, answer = asked[-1].groups()
         handler = sources.handler(method, address)
         is_broken = status == "no answer" or "500" <= status < "600"
         error = _of_request(errors, method, address, handler) if is_broken else None
@@ -113,13 +113,13 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
         elif handler is not None:
             spans = [handler, *_helpers([handler], sources)]
             further = _helpers(spans, sources)
+            got, wanted = statuses(result.message, result.demand, status)
             probably = (
-                check_place(result.message, sources, spans)
-                or check_place(result.message, sources, further)
-                or status_place(result.message, sources, spans)
+                check_place(got, wanted, sources, spans)
+                or check_place(got, wanted, sources, further)
+                or status_place(got, answer, sources, [*spans, *further])
                 or probable_place(result.message, result.demand, sources)
                 or field_place(result.message, result.demand, sources, spans)
-                or status_place(result.message, sources, further)
             )
             found[test] = result.but(calls=sources.answering(handler), probably=probably)
         elif status in _NOT_FOUND and (like := sources.route_like(method, address)) is not None:

@@ -67,19 +67,28 @@ _PAIRS = (
 )
 """How tests tell two texts, one of which is wrong."""
 _STATUSES = (
-    re.compile(r"(?:assert |AssertionError: |^)(?P<wrong>[1-5]\d\d) [!=]= [1-5]\d\d\b"),
-    re.compile(r"expected: ?<?[1-5]\d\d>?\s+(?:\\n)?\s*but was: ?<?(?P<wrong>[1-5]\d\d)>?"),
-    re.compile(r"[Ee]xpected status code <\d{3}> but was <(?P<wrong>\d{3})>"),
+    re.compile(
+        r"(?:^|assert |[:;] )(?P<wrong>[1-5]\d\d) (?:[!=]=|(?:not found )?in [\[({]) ?(?P<right>[1-5]\d\d)\b"
+    ),
+    re.compile(r"^left +(?P<wrong>[1-5]\d\d)\nright +(?P<right>[1-5]\d\d)$", re.MULTILINE),
+    re.compile(r"expected: ?<?(?P<right>[1-5]\d\d)>?\s+(?:\\n)?\s*but was: ?<?(?P<wrong>[1-5]\d\d)>?"),
+    re.compile(r"[Ee]xpected status code <(?P<right>\d{3})> but was <(?P<wrong>\d{3})>"),
 )
-_TAKEN = re.compile(
-    r"(?:assert |AssertionError: |^)2\d\d [!=]= (?P<right>4\d\d)\b"
-    r"|expected: ?<?(?P<java>4\d\d)>?\s+(?:\\n)?\s*but was: ?<?2\d\d>?"
+"""How tests tell the status that they got and one that they wanted."""
+_MEMBER = re.compile(
+    r"assert (?:'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\") (?:not )?in |(?:not|unexpectedly) found in "
 )
-"""How tests tell that something should have been refused."""
+"""How tests tell that one text was looked for in another, which says nothing of the rest of that one."""
+_NO_SUCH_KEY = "The browser (or proxy) sent a request that this server could not understand."
+"""What Flask answers with 400 where the service reads a part of a request that is not there."""
+_READ_PART = re.compile(r"\brequest\.(?:args|form|values|files|cookies)\[")
+_STATEMENT_LINES = 6
 _CONDITION = re.compile(r"^\s*(?:\} else )?(?:if|elif|else if|unless|while|except|catch)\b")
 _ABSENT_FIELD = re.compile(
     r"KeyError: ['\"](\w+)['\"]|(?:assert|AssertionError:) ['\"](\w+)['\"] in |['\"](\w+)['\"] not found in"
-    r"|No value (?:for |at JSON path \"\$\.)(\w+)"
+    r"|['\"](\w+)['\"] != \{|^left +['\"](\w+)['\"]\nright +\{"
+    r"|No value (?:for |at JSON path \"\$\.)(\w+)",
+    re.MULTILINE,
 )
 """How tests tell that an answer lacks a field."""
 _READ_FIELD = re.compile(
@@ -137,7 +146,7 @@ def probable_place(message: str, demand: str, sources: Sources) -> str:
         return sources.shown(*defined) if defined is not None else ""
     if _ENDED.search(message):
         return _only(sources, [place for place in sources.lines_with(_ENDS) if place[0].endswith(".py")])
-    for wrong, right in _texts(f"{message}\n{demand}"):
+    for wrong, right in [] if _MEMBER.search(message) else _texts(f"{message}\n{demand}"):
         if place := _literal(wrong, right, sources):
             return place
     return ""
@@ -184,25 +193,83 @@ def _version_below(
     ]
 
 
-def status_place(message: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
-    """Return the one line in *spans* that gives a status that a test did not want; "" where it is not clear."""
-    found = next(filter(None, (one.search(message) for one in _STATUSES)), None)
-    if found is None:
+def statuses(message: str, demand: str, answered: str) -> tuple[str, str]:
+    """Return the status that a test got and one that it wanted; "" twice where it compared none.
+
+    *answered*: the status of its last request, which is the one that it got.
+    """
+    said = _asserted(message, demand)
+    for pattern in _STATUSES:
+        for found in pattern.finditer(said):
+            wrong, right = found["wrong"], found["right"]
+            if not answered.isdecimal() or answered == wrong:
+                return wrong, right
+            if answered == right:
+                return right, wrong
+    return "", ""
+
+
+def _asserted(message: str, demand: str) -> str:
+    """Return what a test compared, without words of its own in place of the comparison."""
+    lines = demand.splitlines()
+    compared = [line for line in lines if line.startswith("assert ")]
+    return "\n".join([*(compared or [message]), *(line for line in lines if line.startswith(("left ", "right ")))])
+
+
+def status_place(status: str, answer: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
+    """Return the one line in *spans* that gives a status that a test did not want; "" where it is not clear.
+
+    Among several, the text of the *answer* decides.
+    """
+    if not status:
         return ""
-    if found["wrong"] >= "500":
+    if status >= "500":
         return _only(sources, _inside(sources.lines_with(_ABSENT), spans))
-    return _only(sources, _inside(sources.lines_with(_giving(found["wrong"])), spans))
+    if status == "400" and _NO_SUCH_KEY in answer:
+        return _only(sources, _inside(sources.lines_with(_READ_PART), spans))
+    return _only(sources, _saying(answer, _inside(sources.lines_with(_giving(status)), spans), sources))
 
 
-def check_place(message: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
+def _saying(answer: str, places: list[tuple[str, int]], sources: Sources) -> list[tuple[str, int]]:
+    """Return those of *places* whose texts are all in an answer, the longest; else those of which some may be."""
+    if not answer:
+        return places
+    whole: dict[int, list[tuple[str, int]]] = {}
+    open_ones = []
+    for place in places:
+        texts = [*_pieces(_statement(*place, sources))]
+        told = [text for text in texts if text in answer]
+        if told and len(told) == len(texts):
+            whole.setdefault(sum(map(len, told)), []).append(place)
+        if told or not texts:
+            open_ones.append(place)
+    return whole[max(whole)] if whole else open_ones
+
+
+def _statement(path: str, number: int, sources: Sources) -> str:
+    """Return a line, with those after it in which its brackets end."""
+    text = ""
+    for line in sources.text(path)[number - 1 : number - 1 + _STATEMENT_LINES]:
+        text += line
+        if sum(map(text.count, "([{")) <= sum(map(text.count, ")]}")):
+            break
+    return text
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the parts of literals that a program does not fill in."""
+    for quoted in _QUOTED.finditer(text):
+        yield from (piece for piece in _FILLED.split(quoted["text"]) if len(piece) >= _LEAST)
+
+
+def check_place(got: str, wanted: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
     """Return the condition before the one line in *spans* that refuses as a test wanted; "" where it is not clear.
 
     The service took what it should have refused.
     """
-    found = _TAKEN.search(message)
-    if found is None:
+    if not (got.startswith("2") and wanted.startswith("4")):
         return ""
-    places = _inside(sources.lines_with(_giving(found["right"] or found["java"])), spans)
+    places = _inside(sources.lines_with(_giving(wanted)), spans)
     if len(places) != 1:
         return ""
     path, number = places[0]
@@ -229,7 +296,9 @@ def field_place(message: str, demand: str, sources: Sources, spans: Sequence[tup
 
     Of a field that is not there it is the line of the one whose name is most like it.
     """
-    absent = next((next(filter(None, one.groups())) for one in _ABSENT_FIELD.finditer(message)), "")
+    absent = next(
+        (next(filter(None, one.groups())) for one in _ABSENT_FIELD.finditer(_asserted(message, demand))), ""
+    )
     statement = "\n".join(line for line in demand.splitlines() if line.startswith("> "))
     names = [absent] if absent else [one["key"] for one in _READ_FIELD.finditer(statement)][::-1]
     for name in dict.fromkeys(names):
@@ -321,10 +390,9 @@ def _literal(wrong: str, right: str, sources: Sources) -> str:
     """Return the one line whose literal stands in the wrong text and not in the right one."""
     found: dict[str, list[tuple[str, int]]] = {}
     for path, number, line in sources.every():
-        for quoted in _QUOTED.finditer(line):
-            for piece in _FILLED.split(quoted["text"]):
-                if len(piece) >= _LEAST and piece not in right and piece in wrong:
-                    found.setdefault(piece, []).append((path, number))
+        for piece in _pieces(line):
+            if piece not in right and piece in wrong:
+                found.setdefault(piece, []).append((path, number))
     if not found:
         return ""
     longest = found[max(found, key=len)]

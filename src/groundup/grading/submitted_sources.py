@@ -36,6 +36,7 @@ _LEAST_ALIKE = 0.6
 OR_IN = "; or in what it calls: "
 """Between what answers a request and functions that it calls, one of which may be at fault."""
 _HELPERS = 4
+"""Of what answers a request, that are shown."""
 _CONSTANT = re.compile(r"(?:[\w<>\[\]]+ )*([A-Z][A-Z_0-9]+)\s*(?::[^=]+)?=[^=]")
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(|::(\w+)")
 _REFERENCE = re.compile(r"::(\w+)|\b(?:[a-z]\w*\.)*([A-Za-z_]\w*)\b(?!\s*[(.\w])")
@@ -61,6 +62,7 @@ class Sources:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._lines = {path: [line[:_WIDEST] for line in text.splitlines()] for path, text in texts.items()}
+        self._functions: dict[str, tuple[str, int] | None] = {}
         self._java = {path for path in self._lines if path.endswith((".java", ".kt"))}
 
     @classmethod
@@ -182,6 +184,11 @@ class Sources:
 
     def function(self, name: str) -> tuple[str, int] | None:
         """Return where the only function or method of that name is defined; None where it is not clear."""
+        if name not in self._functions:
+            self._functions[name] = self._function(name)
+        return self._functions[name]
+
+    def _function(self, name: str) -> tuple[str, int] | None:
         pattern = re.compile(_FUNCTION.format(name=re.escape(name)))
         found = [place for place in self.lines_with(pattern) if place[0] not in self._java]
         if not found and (method := self.method(name)) is not None and method[0] in self._java:
@@ -201,12 +208,13 @@ class Sources:
                 place = None if name in found else self.function(name)
                 if place is not None and (place[0] != path or not first <= place[1] <= last):
                     found[name] = (name, *place)
-        return [*found.values()][:_HELPERS]
+        return [*found.values()]
 
     def answering(self, handler: tuple[str, int, int]) -> str:
         """Return what answers a request as `file:line: text`, with what it calls."""
         path, first, last = handler
-        helpers = ", ".join(f"{name} ({file}:{line})" for name, file, line in self.helpers(path, first, last))
+        called = self.helpers(path, first, last)[:_HELPERS]
+        helpers = ", ".join(f"{name} ({file}:{line})" for name, file, line in called)
         return self.shown(path, first) + (f"{OR_IN}{helpers}" if helpers else "")
 
     def method(self, name: str) -> tuple[str, int] | None:
