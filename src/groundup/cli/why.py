@@ -28,8 +28,6 @@ EXAMPLES: dict[str, Examples] = {
 
 SCREEN = 40
 """Lines that are printed on a terminal without --full."""
-_NO_END = 1_000_000
-"""Lines, and characters of a line, of what goes into a file or a pipe: there nothing is cut."""
 _BY_ATTEMPT = 6
 """Lines of one attempt at least, where several lost; with less room each has one line."""
 
@@ -190,9 +188,10 @@ def _print_screen(
 
     from groundup.cli.console import say, tables
     from groundup.cli.lost_tests import all_passed, further
+    from groundup.reports.why import UNCUT
 
     ordered = sorted(attempts, key=lambda one: (one.reward, one.key.task, one.key.index))
-    room, width = (SCREEN, tables().width) if sys.stdout.isatty() else (_NO_END, _NO_END)
+    room, width = (SCREEN, tables().width) if sys.stdout.isatty() else (UNCUT, UNCUT)
     if len(ordered) > 1:
         tables().print(_of_run(folder, lines), soft_wrap=True, markup=False)
         room -= 1

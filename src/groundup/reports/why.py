@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _IN_A_ROW = 3
 """Causes that a row of a report names."""
 _SAID = 120
+UNCUT = 1_000_000
+"""As the width and the number of lines of what goes into a file or a pipe: nothing is cut."""
 _WIDTH = 200
 """Characters of what a stranger's test says in one line."""
 _VALUES = 3
@@ -245,14 +247,17 @@ def _differing(tests: Sequence[TestResult], width: int, room: int) -> Iterator[s
 
 
 def _others(tests: Sequence[TestResult], before: str, width: int) -> Iterator[str]:
-    """Yield the names of *tests*, which follow *before*, in two lines: as many as fit, and how many more."""
+    """Yield the names of *tests*, which follow *before*, in two lines: as many as fit, and how many more.
+
+    Where nothing is cut, all of them in as many lines as they take.
+    """
     lines: list[str] = []
     line = "  also"
     for number, name in enumerate(_names(tests, before)):
-        more = f" and {len(tests) - number} more"
+        more = f" and {len(tests) - number} more" if width < UNCUT else ""
         piece = f" {name}" if line.endswith("also") else f", {name}"
-        if len(line) + len(piece) + len(more) > width:
-            if len(lines) == 1:
+        if len(line) + len(piece) + len(more) > (width if width < UNCUT else _SAID):
+            if lines and more:
                 line += more
                 break
             lines.append(line + ",")
