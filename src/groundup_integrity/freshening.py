@@ -489,38 +489,25 @@ def _key(variant: Variant) -> Place:
 
 async def with_fresh_inputs(
     fresh: FreshInputs,
-    decided: asyncio.Future[Decision],
+    decision: Decision,
     library: LibraryUnderTest,
     suite: HiddenSuite,
     context: GradingContext,
 ) -> FreshOutcome:
-    """Run *library* with fresh inputs in a slot of the machine. *decided*: on the tests as published.
+    """Run *library* with fresh inputs in a slot of the machine. *decision*: on the tests as published.
 
-    That is waited for where no slot is free now. No run goes on where none of what passes has a variant.
+    Nothing is run where none of them has a variant.
     """
-    if context.slots.all_taken:
-        await decided
+    known = passing_tests(decision)
     concerned = frozenset(map(NumberedTest.parse, fresh.tests))
-    running = asyncio.create_task(_passed_with(fresh, concerned, library, suite, context))
-    try:
-        known = passing_tests(await decided)
-        return judged(fresh, known, await running if concerned & known else ())
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-async def _passed_with(
-    fresh: FreshInputs,
-    concerned: frozenset[NumberedTest],
-    library: LibraryUnderTest,
-    suite: HiddenSuite,
-    context: GradingContext,
-) -> set[NumberedTest]:
+    if not concerned & known:
+        return judged(fresh, known, ())
     changed = await asyncio.to_thread(fresh.changed, suite)
+    overlay = Overlay(changed=changed, chosen=tuple(sorted(concerned)))
     async with context.slots.taken():
-        run = await run_to_the_end(library, context, Overlay(changed=changed, chosen=tuple(sorted(concerned))))
-    return {key for key, said in run.report.results.items() if said.outcome == "passed"}
+        run = await run_to_the_end(library, context, overlay)
+    passed = {key for key, said in run.report.results.items() if said.outcome == "passed"}
+    return judged(fresh, known, passed)
 
 
 def fresh_text(fresh: FreshInputs) -> str:
@@ -562,17 +549,17 @@ class FreshLookups(NamedTuple):
     async def seen(
         self,
         task: str,
-        decided: asyncio.Future[Decision],
+        decision: Decision,
         library: LibraryUnderTest,
         expected: frozenset[NumberedTest],
         context: GradingContext,
     ) -> Beside | None:
-        """Run *library* with fresh inputs, if any, in a slot of the machine. *decided*: on the public tests."""
+        """Run *library* with fresh inputs, if any, in a slot of the machine. *decision*: on the public tests."""
         fresh = self.lookup(task)
         if fresh is None:
             return None
         suite = await asyncio.to_thread(suite_of_layer, library.original, library.hidden.protected, expected)
-        return (await with_fresh_inputs(fresh, decided, library, suite, context)).beside
+        return (await with_fresh_inputs(fresh, decision, library, suite, context)).beside
 
 
 def fresh_of_recipes(folder: Path | None) -> FreshLookups:

@@ -13,7 +13,7 @@ from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup_integrity.check import Check
-from groundup_integrity.false_forms import HiddenSuite, suite_of
+from groundup_integrity.false_forms import suite_of
 from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
 from tests.sandbox.fake import FakeProvider, answer
 
@@ -81,17 +81,13 @@ class ScriptedLibrary:
         deep: bool = False,
     ) -> Integrity:
         """Run all tests, and check those that passed."""
-        library, suite, context = self.given()
-        true = await run_to_the_end(library, context)
-        return await Check(library, context, suite, record, true, self.expected).integrity(deep=deep)
-
-    def given(self) -> tuple[LibraryUnderTest, HiddenSuite, GradingContext]:
-        """Return what runs of its tests are given."""
+        library = LibraryUnderTest(self.submission, self.original, HIDDEN, NO_ENVIRONMENT)
         context = GradingContext(
             provider=cast(Any, self.provider), builder=cast(Any, None), scratch=self.folder / "scratch"
         )
+        true = await run_to_the_end(library, context)
         suite = suite_of(self.original, HIDDEN.protected, self.expected)
-        return LibraryUnderTest(self.submission, self.original, HIDDEN, NO_ENVIRONMENT), suite, context
+        return await Check(library, context, suite, record, true, self.expected).integrity(deep=deep)
 
     def _answered(self, spec: SandboxSpec, command: Command) -> CommandResult:
         assert command.stdin is not None

@@ -1,28 +1,15 @@
 """Tests of groundup_integrity.freshening: other inputs for tests, and what they say of a submission."""
 
 import ast
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.domain.verdicts import TestResult
-from groundup.grading.library.decision import Decision
 from groundup.grading.library.hidden import NumberedTest
 from groundup_integrity.false_forms import HiddenSuite, applied
-from groundup_integrity.freshening import (
-    FreshInputs,
-    digest,
-    is_telling,
-    judged,
-    value_in,
-    variants,
-    with_fresh_inputs,
-)
-from tests.groundup_integrity.scripted import ScriptedLibrary, named
+from groundup_integrity.freshening import FreshInputs, digest, is_telling, judged, value_in, variants
 
 SUITE = b'''
 import pytest
@@ -216,40 +203,3 @@ def test_edits_of_another_text_are_refused() -> None:
     assert made.changed(suite) == {"t.py": b"# " + SUITE}
     with pytest.raises(TaskError, match="freshen calc"):
         made.changed(_suite(SUITE + b"#"))
-
-
-FRESH = FreshInputs(task="calc", seed="1", runs=3, sources={}, edits={}, tests=(str(named(0)), str(named(1))))
-
-
-def decision(*passed: NumberedTest) -> Decision:
-    """Return what tests are worth of which these *passed*."""
-    results = tuple(TestResult(id=str(test), outcome="passed", expected=True) for test in passed)
-    return Decision(passed=len(passed), expected=4, extra_passed=0, passed_before_end=0, results=results)
-
-
-async def test_fresh_inputs_run_beside_the_run_that_counts(tmp_path: Path) -> None:
-    """Where a slot is free they do not wait for what is decided; what they mean is said when it is known."""
-    scripted = ScriptedLibrary(tmp_path, lambda asked: "passed" if asked.name == "test_0" else "failed", tests=4)
-    decided = asyncio.get_running_loop().create_future()
-    running = asyncio.create_task(with_fresh_inputs(FRESH, decided, *scripted.given()))
-    while not scripted.runs:  # noqa: ASYNC110  # nobody tells
-        await asyncio.sleep(0.01)
-    decided.set_result(decision(named(0), named(1)))
-
-    outcome = await running
-
-    assert (outcome.known, outcome.kept, len(scripted.runs)) == (2, 1, 1)
-
-
-async def test_fresh_inputs_wait_for_what_is_decided_where_no_slot_is_free(tmp_path: Path) -> None:
-    """Who passes none of their tests runs nothing more then."""
-    scripted = ScriptedLibrary(tmp_path, lambda _: "passed", tests=4)
-    library, suite, context = scripted.given()
-    decided = asyncio.get_running_loop().create_future()
-    async with context.slots.alone():
-        running = asyncio.create_task(with_fresh_inputs(FRESH, decided, library, suite, context))
-        await asyncio.sleep(0.1)
-        decided.set_result(decision(named(3)))
-        outcome = await running
-
-    assert (outcome.known, outcome.kept, scripted.runs) == (0, 0, [])

@@ -1,6 +1,5 @@
 """Hidden tests with inputs that the public suite does not have: what strict asks of `groundup_integrity`."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -26,12 +25,12 @@ class FreshRuns(Protocol):
     async def seen(
         self,
         task: str,
-        decided: asyncio.Future[Decision],
+        decision: Decision,
         library: LibraryUnderTest,
         expected: frozenset[NumberedTest],
         context: GradingContext,
     ) -> Beside | None:
-        """Run *library* with fresh inputs, if any, in a slot of the machine. *decided*: on the public tests."""
+        """Run *library* with fresh inputs, if any, in a slot of the machine. *decision*: on the public tests."""
         ...
 
 

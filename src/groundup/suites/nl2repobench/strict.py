@@ -89,49 +89,54 @@ async def judge(
 ) -> tuple[Execution, Decision, Beside | None]:
     """Run *library*'s hidden tests and check them; *deep*: check all that pass. Raises `SandboxError`.
 
-    They run with *fresh* inputs, too, where a slot is free beside the run that counts, else afterwards. Return the
-    run that counts, what it is worth, and what puts the score on fresh inputs beside that, where there are some.
+    Where a slot is free, they run with *fresh* inputs while they are checked. Return the run that counts, what it
+    is worth, and what puts the score on fresh inputs beside that, where there are some.
     """
     async with context.slots.taken():
         library = await with_extensions(library, context, context.scratch)
-    counts, decided = asyncio.Event(), asyncio.get_running_loop().create_future()
-    # Outside, for what has begun is the check's.
-    freshly = asyncio.create_task(_with_fresh_inputs(fresh, counts, decided, library, recipe, context))
+    further = checks() + (fresh is not None and fresh.digest(recipe.task) is not None)
+    async with runs_begun(library, context, further):
+        async with context.slots.taken():
+            at_step("hidden tests")
+            last = await run_to_the_end(library, context)
+        return last, *await _believed(last, library, recipe, context, deep=deep, fresh=fresh)
+
+
+async def _believed(
+    last: Execution,
+    library: LibraryUnderTest,
+    recipe: Recipe,
+    context: GradingContext,
+    *,
+    deep: bool,
+    fresh: FreshRuns | None,
+) -> tuple[Decision, Beside | None]:
+    """Decide what *last* is worth, and check it."""
+    decision = decide(recipe.expected, recipe.tests, last.report, last.result, last.ended, last.kept)
+    freshly = asyncio.create_task(_with_fresh_inputs(fresh, decision, library, recipe, context))
     try:
-        async with runs_begun(library, context, int(checks())):
+        integrity = Integrity()
+        if decision.passed:
+            record = recipe.twin or FalseRecord()
             async with context.slots.taken():
-                at_step("hidden tests")
-                counts.set()
-                last = await run_to_the_end(library, context)
-            decision = decide(recipe.expected, recipe.tests, last.report, last.result, last.ended, last.kept)
-            decided.set_result(decision)
-            integrity = Integrity()
-            if decision.passed:
-                record = recipe.twin or FalseRecord()
-                async with context.slots.taken():
-                    at_step("checking whether to believe them")
-                    integrity = await checker()(library, last, recipe.expected, record, context, deep=deep)
+                at_step("checking whether to believe them")
+                integrity = await checker()(library, last, recipe.expected, record, context, deep=deep)
         # What is tampered with already needs no further sign.
         seen = None if integrity.answer == "tampered" else await freshly
     finally:
         freshly.cancel()
         await asyncio.gather(freshly, return_exceptions=True)
-    return last, decision._replace(integrity=integrity), seen
+    return decision._replace(integrity=integrity), seen
 
 
 async def _with_fresh_inputs(
     fresh: FreshRuns | None,
-    counts: asyncio.Event,
-    decided: asyncio.Future[Decision],
+    decision: Decision,
     library: LibraryUnderTest,
     recipe: Recipe,
     context: GradingContext,
 ) -> Beside | None:
-    """*counts*: the run that counts has its slot, which nothing may take from it."""
-    if fresh is None:
-        return None
-    await counts.wait()
-    return await fresh.seen(recipe.task, decided, library, recipe.expected, context)
+    return None if fresh is None else await fresh.seen(recipe.task, decision, library, recipe.expected, context)
 
 
 def facts_of(
