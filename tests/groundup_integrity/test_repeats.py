@@ -74,7 +74,8 @@ async def test_a_submission_whose_every_test_ends_the_process_is_given_up(
 ) -> None:
     """In the run that counts that is worth nothing and there is nothing to check; a check is tried so often.
 
-    Once more with true forms only, which tells who ends checks.
+    A draw of which many true forms fail is asked for once more, and two runs with true forms only tell who ends
+    checks; fresh inputs have one.
     """
 
     def ends(asked: Asked) -> str:
@@ -83,4 +84,5 @@ async def test_a_submission_whose_every_test_ends_the_process_is_given_up(
     number, twice = await _processes(ends, tmp_path)
 
     assert not twice
-    assert number <= (1 + (POLICY.checks + 2) * POLICY.check_rounds if in_checks_only else POLICY.rounds)
+    assert number <= (1 + (POLICY.checks + 3) * POLICY.check_rounds if in_checks_only else POLICY.rounds)
+    assert POLICY.tries * POLICY.gradings * number <= POLICY.most_test_processes
