@@ -53,7 +53,7 @@ from groundup.grading.library.staging import (
 from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup.trees.walking import FOLDER, remove_tree, walk
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of one compiled file."""
@@ -273,8 +273,8 @@ async def _executed(
         # The same program each time: what its compilation takes, every run of tests would.
         compiled_runner = await bytecode_for(environment, source_of(RUNNER), f"{TRUSTED}/{RUNNER}")
         changed = overlay.changed if begun is None else None
-        whole, composed = await asyncio.to_thread(
-            stage, library, scratch, changed, compiled_runner, context.timeout_s
+        whole, composed = await in_thread(
+            partial(stage, library, scratch, changed, compiled_runner, context.timeout_s)
         )
         # Marks the runner's lines. It comes by standard input, which is read to its end before the submission is
         # imported.
@@ -291,7 +291,7 @@ async def _executed(
 
         async def told_later(begun: BegunRun) -> bytes:
             overlay = await begun.told()
-            await asyncio.to_thread(lay_tests, library, scratch, composed, overlay.changed)
+            await in_thread(partial(lay_tests, library, scratch, composed, overlay.changed))
             return _asked(hidden, overlay, token, ended, variables)
 
         if begun is None:
@@ -302,7 +302,7 @@ async def _executed(
             result = await sandbox.run(command)
             peak = sandbox.usage().peak_memory_mb
     finally:
-        await asyncio.to_thread(remove_tree, scratch)
+        await in_thread(partial(remove_tree, scratch))
     report = await asyncio.to_thread(report_of, result, token)
     return Execution(report, result, peak, ended, composed.kept, composed.dropped)
 
