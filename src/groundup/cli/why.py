@@ -1,6 +1,7 @@
 """`groundup why`: what attempts lost, by cause, and each lost test."""
 
 import itertools
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -184,8 +185,6 @@ def _print_screen(
     folder: "RunFolder", lines: "Mapping[AttemptKey, VerdictLine]", attempts: Sequence[Lost]
 ) -> None:
     """Print the causes of all *attempts*, those that lost most points first; on a terminal in `SCREEN` lines."""
-    import sys
-
     from groundup.cli.console import say, tables
     from groundup.cli.lost_tests import all_passed, further
     from groundup.reports.why import UNCUT

@@ -69,7 +69,7 @@ async def compiled(
 ) -> tuple[Path, CommandResult]:
     """Return a copy of *submission* with its compiled extensions, and how the build went."""
     room = scratch / f"build-{secrets.token_hex(4)}"
-    await asyncio.to_thread(copy_tree, submission, room)
+    await in_thread(partial(copy_tree, submission, room))
     spec = SandboxSpec(
         workspace=room,
         mounts=environment.mounts,
@@ -86,8 +86,8 @@ async def compiled(
     # The build ran code of the submission's, which may have changed anything in its folder. So its outputs go into
     # a fresh copy of what was handed in.
     copy = scratch / f"compiled-{secrets.token_hex(4)}"
-    await asyncio.to_thread(copy_tree, submission, copy)
-    await asyncio.to_thread(_take, room, copy, extensions)
+    await in_thread(partial(copy_tree, submission, copy))
+    await in_thread(partial(_take, room, copy, extensions))
     return copy, result
 
 
