@@ -45,7 +45,7 @@ test: setup
 	    || echo "what drives a browser cannot be installed here: the tests of pages are skipped"
 	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 
-# All that tests draw by chance, of which `make test` tries a third.
+# All that tests draw, and anew in each run: `make test` tries a third, the same each time.
 thorough:
 	THOROUGH=1 $(MAKE) test
 

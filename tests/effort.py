@@ -1,4 +1,4 @@
-"""How often tests try what chance makes: a third of it by default, and all of it by `make thorough`."""
+"""How often tests try what chance makes: a third, the same each time, or all of it anew by `make thorough`."""
 
 import os
 

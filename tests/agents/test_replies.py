@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundup.agents.answers import fenced
@@ -347,6 +347,7 @@ HOLDS = st.lists(
 
 
 @given(HOLDS)
+@example("<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE")
 def test_what_a_file_holds_is_no_file(content: str) -> None:
     """In the form that is asked for, nothing in a file is read as another one."""
     assert set(read_reply(says(f"Here.\n{fenced('a.txt', content)}")).files) <= {"a.txt"}

@@ -134,11 +134,11 @@ def _hunks(path: str, hunks: list[str]) -> Iterator[_Change]:
 
 def _path_before(text: str, opening: str) -> str | None:
     """Return the path on the fence around a block of search and replace, or on one of the lines before it."""
-    fence = re.match(r"[ \t]*[`~]{3,}[\w+-]*[ \t:]+(\S+)\n", opening)
+    fence = re.match(r"[ \t]*[`~]{3,}(?:[\w+-]*[ \t:]+|(?=path=))(\S+)\n", opening)
     if fence is not None and "." in fence[1]:
         return fence[1].removeprefix("path=").strip("\"'")
     for line in reversed(text[-_LONGEST_BEFORE:].rstrip().splitlines()[-4:]):
         words = line.strip().strip("`*#: ").removeprefix("path=").removeprefix("File: ").strip("`*")
-        if _PATH_LINE.fullmatch(words) and ("." in words or "/" in words):
+        if _PATH_LINE.fullmatch(words) and re.search(r"[./]\w", words):  # "Here." is the end of a sentence
             return words
     return None
