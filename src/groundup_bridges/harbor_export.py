@@ -79,7 +79,7 @@ class TaskImages:
             assignment = episode.agent_context(None, trajectory, sink.keep_agent_log)
             async with open_workspace(assignment) as place:
                 shown, told = place.spec, place.tools
-                image = await in_thread(lambda: self._image_of(shown, self._agents_base(), room))
+                image = await in_thread(self._image_of, shown, self._agents_base(), room)
         return image, told
 
     def _image_of(self, spec: SandboxSpec, base: Image, room: Path) -> Image:
@@ -125,7 +125,7 @@ class TaskImages:
         else:
             data = room / "data" / suite.name / "data"
             data.mkdir(parents=True)
-            if not await in_thread(lambda: grading.grader.write_data(task, data)):
+            if not await in_thread(grading.grader.write_data, task, data):
                 raise UsageError(
                     f"{suite.name}/{task.id} cannot be graded by {grading.grader.name} in one container "
                     "(docs/harnesses.md says why); serve it instead (docs/serving.md)"
@@ -141,7 +141,7 @@ class TaskImages:
         top.text(JOB, job.model_dump_json())
         top.text("/tests/test.sh", SCRIPT, 0o755)
         added = [self.add_groundup, *([add_installer] if packages else [])]
-        return await in_thread(lambda: self._graders_layers(added, mounts, top, room))
+        return await in_thread(self._graders_layers, added, mounts, top, room)
 
     def _graders_layers(
         self, added: Iterable[Callable[[LayerFiles], None]], mounts: tuple[Mount, ...], top: LayerFiles, room: Path
@@ -233,8 +233,8 @@ class HarborExport:
             graders = await self.images.of_verifier(grading, room)
             agents, tools = await self.images.of_agent(grading, room)
             digests = {
-                "agent": await in_thread(lambda: self._written(agents, task, "agent", folder / "environment")),
-                "verifier": await in_thread(lambda: self._written(graders, task, "verifier", folder / "tests")),
+                "agent": await in_thread(self._written, agents, task, "agent", folder / "environment"),
+                "verifier": await in_thread(self._written, graders, task, "verifier", folder / "tests"),
             }
             references = {role: self._reference(task, role, digest) for role, digest in digests.items()}
             (folder / "tests" / "test.sh").write_text(SCRIPT, encoding="utf-8")
@@ -246,7 +246,7 @@ class HarborExport:
             if task.id in AtHand.of(suite).referenced():
                 await self._write_solution(grading, folder / "solution", room)
         finally:
-            await in_thread(lambda: remove_tree(room))
+            await in_thread(remove_tree, room)
         return folder
 
     def _written(self, image: Image, task: Task, role: str, folder: Path) -> str:
@@ -317,4 +317,4 @@ class HarborExport:
         folder.mkdir()
         (folder / "solve.sh").write_text(_SOLVE, encoding="utf-8")
         (folder / "solve.sh").chmod(0o755)
-        await in_thread(lambda: pack(tree, folder / "submission.tar.gz"))
+        await in_thread(pack, tree, folder / "submission.tar.gz")

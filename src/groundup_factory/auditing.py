@@ -26,7 +26,7 @@ from groundup.suites.base import AtHand, Auditor, ForCommands, Suite
 from groundup.suites.opening import open_suite
 from groundup.suites.selection import groups_of, members, refuse_unknown
 from groundup.trees.scratch import scratch_folder
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 from groundup_factory.audit import (
     NOP,
     ORACLE,
@@ -162,7 +162,7 @@ class _Work:
                 self.say(f"{task.id}: no {name}: {error}")
                 return
             place.parent.mkdir(parents=True, exist_ok=True)
-            await asyncio.to_thread(copy_tree, made, place)
+            await in_thread(copy_tree, made, place)
 
     async def facts(self) -> dict[str, TaskFacts]:
         """Return what can be known of each task without running it."""

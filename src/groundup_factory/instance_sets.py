@@ -34,7 +34,7 @@ from groundup.suites.dibench.execution_validity import Validity, keep_validity, 
 from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 from groundup_factory.filters import RepositoryFacts, facts_of, refuse
 from groundup_factory.set_entries import (
     EntryWalk,
@@ -88,7 +88,7 @@ async def make_instance(
     Raises `TaskError`, and `InfrastructureError` for what cannot be reached.
     """
     wish, mirror = walk.wish, place.settings.git_mirror
-    await asyncio.to_thread(remove_tree, making)
+    await in_thread(remove_tree, making)
     with scratch_folder("curate") as work:
         original = work / "original"
         origin = await check_out_listed(wish.what, wish.commit, original, work, mirror)
@@ -106,7 +106,7 @@ async def make_instance(
         walk.at("masked")
         wanted = InstanceRequest(repository=wish.what, language=facts.language, commit=origin.commit)
         name = identity(origin.full_name, wish.name, origin.commit[:12])
-        made = await asyncio.to_thread(masked_instance, original, work / "masked", wanted, job, name, origin)
+        made = await in_thread(masked_instance, original, work / "masked", wanted, job, name, origin)
         return await asyncio.to_thread(_kept, made, walk, origin, failed, making, work)
 
 
@@ -174,7 +174,7 @@ class InstanceSets:
         instance, data = made.instance, InstanceFolder(making / DATA, made.subset)
         found = read_validity(making / VALIDITY)[instance.instance_id]
         valid = _Valid(instance, made.subset, data.place(instance), found, made.refetch)
-        await asyncio.to_thread(_put_instance, valid, place.folder)
+        await in_thread(_put_instance, valid, place.folder)
         return MadeTask(made.instance.instance_id, made.facts.size.tests)
 
     async def _validated(

@@ -14,7 +14,7 @@ from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, read_recipe,
 from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_of, fingerprint_text
 from groundup.suites.sets import SetTask
 from groundup.trees.scratch import scratch_folder
-from groundup.trees.writer import disk_errors
+from groundup.trees.writer import disk_errors, in_thread
 from groundup_factory.filters import UNKNOWN, facts_of, licence_of, refuse
 from groundup_factory.library_originals import identified, identity_of, original_of
 from groundup_factory.recipes.extracted import extracted
@@ -108,7 +108,7 @@ class LibrarySets:
         """Return the specification, and keep what the checks refused of a written one."""
         canary, rounds = place.manifest.canary, self._rules.rounds
         if place.spending is None:
-            found = Specified(await asyncio.to_thread(extracted, recipe, original, canary))
+            found = Specified(await in_thread(extracted, recipe, original, canary))
         else:
             async with place.spending.opened(walk.wish.text) as model:
                 found = await checked_specification(recipe, original, canary, model, rounds, context, walk.say)

@@ -17,7 +17,7 @@ from groundup.suites.repogenesis.tasks import README, REFERENCES, TASK_FILE, TAS
 from groundup.suites.sets import SetRefetch, SetTask
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import read_regular
-from groundup.trees.writer import copy_tree, disk_errors
+from groundup.trees.writer import copy_tree, disk_errors, in_thread
 from groundup_factory.filters import facts_of, refuse
 from groundup_factory.services.making import MadeService, OriginalService, make_service
 from groundup_factory.services.proving import ProofRules
@@ -67,7 +67,7 @@ class ServiceSets:
             async with opened_context(place.settings) as context:
                 made = await make_service(original, work, self._rules, walk, context, place.settings)
             refetch = _refetch(walk.wish, origin, made)
-            await asyncio.to_thread(_put, made.folder, made.reference.tree, made.id, refetch, place.folder)
+            await in_thread(_put, made.folder, made.reference.tree, made.id, refetch, place.folder)
         return MadeTask(made.id, made.tests, made.left_out)
 
     def finished(self, one: SetEntry, folder: Path) -> None:

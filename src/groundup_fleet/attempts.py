@@ -125,5 +125,5 @@ class PlayingOnNodes(Playing):
                 made = (await fleet.answer(order, b"", reservation_mb)).made
             assert made is not None
             submission, tree = made
-            await in_thread(lambda: unpack(tree, destination, submission.digest))
+            await in_thread(unpack, tree, destination, submission.digest)
         return submission

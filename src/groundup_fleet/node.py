@@ -34,6 +34,7 @@ from groundup.store.verdict_cache import VerdictCache
 from groundup.suites.base import Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.scratch import async_scratch_folder, remove_abandoned_folders, scratch_folder
+from groundup.trees.writer import in_thread
 from groundup_fleet.agents import DriversModel, LineToDriver, checked_agent
 from groundup_fleet.extra import WorkerPlugin, distributed
 from groundup_fleet.orders import LayerShelf, NodeAnswer, Order, OtherNodes, Play, failure_of, packed, unpack
@@ -131,7 +132,7 @@ class DataPlugin(WorkerPlugin):
         """Unpack it into a folder of the worker's, which ends with it."""
         place = _data_place(worker, self._digest) / self._folder
         place.parent.mkdir(parents=True)
-        await asyncio.to_thread(unpack, self._data, place, self._digest)
+        await in_thread(unpack, self._data, place, self._digest)
 
 
 def _data_place(worker: Any, digest: str) -> Path:
@@ -261,7 +262,7 @@ class NodeTools:
     async def _settle(self, grading: Grading, order: Order, archive: bytes) -> _Done:
         async with async_scratch_folder("graded") as scratch:
             tree = scratch / "submission"
-            await asyncio.to_thread(unpack, archive, tree, order.submission)
+            await in_thread(unpack, archive, tree, order.submission)
             folder = scratch / "work"
             folder.mkdir()
             # Silent: a node has no console, and an unusable cache costs time only.

@@ -29,6 +29,7 @@ from groundup.episodes.records import EpisodeSpec
 from groundup.suites.base import Graded
 from groundup.trees.digest import tree_digest
 from groundup.trees.walking import remove_tree
+from groundup.trees.writer import in_thread
 
 
 class Play(Record):
@@ -179,11 +180,11 @@ class OtherNodes:
                     )
                 )
                 if made is not None:
-                    await asyncio.to_thread(unpack_folder, packed, room / "tree", self._contents[key])
+                    await in_thread(unpack_folder, packed, room / "tree", self._contents[key])
                     self.fetched += 1
                     return made
             except (OSError, TimeoutError, InfrastructureError):  # gone, or not what it should be: the next one
-                await asyncio.to_thread(remove_tree, room / "tree")
+                await in_thread(remove_tree, room / "tree")
             finally:
                 self.arriving -= 1
                 with suppress(FileNotFoundError):

@@ -82,7 +82,7 @@ class _Nodes:
             answer = await self.fleet.carried(make_entry, order, _RESERVED_MB)
         except Exception as error:
             raise InfrastructureError(f"no node made it: {error}") from error
-        await in_thread(lambda: unpack(answer.packed, part, answer.digest))
+        await in_thread(unpack, answer.packed, part, answer.digest)
         self.tell(one.name, f"{answer.entry.standing}: {answer.entry.why or answer.entry.task}")
         return answer.entry
 

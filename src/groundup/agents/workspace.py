@@ -287,7 +287,7 @@ class AgentSandbox:
 
     async def _made_room(self) -> list[str]:
         """Remove what would end the next sandbox, too; return what to say of it."""
-        gone = await in_thread(lambda: make_room(self._own, self.spec.limits.disk_mb * 2**20))
+        gone = await in_thread(make_room, self._own, self.spec.limits.disk_mb * 2**20)
         return [f"removed what left no room on the disk: {', '.join(gone)}"] if gone else []
 
     async def close(self) -> None:
@@ -397,8 +397,8 @@ async def _of_layers(context: AgentContext, wanted: SandboxExtras, names: Collec
     """Return a virtual environment on top of as much of the task's packages as brings no copy."""
     environment, request = await _environment(context, wanted, names)
     prefix, known = context.scratch / "venv", context.environment
-    await in_thread(lambda: make_prefix(environment, prefix))
-    uv = () if request.with_pip else await in_thread(lambda: uv_as_pip(environment, prefix, PREFIX))
+    await in_thread(make_prefix, environment, prefix)
+    uv = () if request.with_pip else await in_thread(uv_as_pip, environment, prefix, PREFIX)
     return _Python(
         shown=(*environment.mounts, *uv),
         own=(Mount(source=prefix, target=PREFIX, writable=True),),

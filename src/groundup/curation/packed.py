@@ -12,7 +12,7 @@ from groundup.store.ownership import digest_of_entry
 from groundup.suites.dibench.dataset import LANGUAGES
 from groundup.suites.sets import SetTask, copy_set, read_manifest
 from groundup.trees.archives import extract_archive
-from groundup.trees.writer import TreeLimits, copy_tree
+from groundup.trees.writer import TreeLimits, copy_tree, in_thread
 
 _LIMITS = TreeLimits(files=2_000_000, bytes=50 * 1024**3, ratio=1000)
 
@@ -52,9 +52,9 @@ async def _fetch(task: SetTask, folder: Path, work: Path, settings: Settings) ->
     place = folder / wanted.place
     place.parent.mkdir(parents=True, exist_ok=True)
     if kinds:
-        await asyncio.to_thread(mask_repository, original, place, language, kinds)
+        await in_thread(mask_repository, original, place, language, kinds)
     else:
-        await asyncio.to_thread(copy_tree, original, place)
+        await in_thread(copy_tree, original, place)
     if digest_of_entry(place) != task.files[wanted.place]:
         raise UsageError(
             f"{task.id} is not the repository that was packed, once it is fetched and masked here; use the "

@@ -28,7 +28,7 @@ from groundup.settings import Settings
 from groundup.store.files import write_atomically
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import disk_errors
+from groundup.trees.writer import disk_errors, in_thread
 
 _RECORD = "bundle.json"
 _OF_THE_SYSTEM = (Path("/usr"), Path("/usr/local"))
@@ -108,7 +108,7 @@ async def write_bundle(
 ) -> None:
     """Write *layers* and the interpreters of the versions *minors* to the new file *path*."""
     found = [await known_interpreter(minor, settings.cache_dir) for minor in minors]
-    await asyncio.to_thread(_write, path, suite, tasks, layers, found, report)
+    await in_thread(_write, path, suite, tasks, layers, found, report)
 
 
 def _write(
@@ -234,7 +234,7 @@ def _take_interpreter(tar: tarfile.TarFile, one: PackedInterpreter, folder: Path
 async def _take_layer(tar: tarfile.TarFile, layer: PackedLayer, store: LayerStore, work: Path) -> None:
     async def build(room: Path) -> Built:
         packed = await asyncio.to_thread(_part, tar, layer.file, layer.sha256, work)
-        await asyncio.to_thread(unpack_folder, packed, room / "tree", None)
+        await in_thread(unpack_folder, packed, room / "tree", None)
         return Built(built=layer.built, warnings=layer.warnings)
 
     try:

@@ -11,6 +11,7 @@ from groundup.registries.images import ImageClient
 from groundup.sandbox.rooted import UnpackedImage
 from groundup.trees.images import ImageConfig, read_config, unpack_image
 from groundup.trees.scratch import async_scratch_folder
+from groundup.trees.writer import in_thread
 
 _KIND = "image"
 
@@ -43,7 +44,7 @@ async def _from_file(name: str, path: Path, store: LayerStore, pinned: str | Non
         raise UsageError(f"{name} is another image than when the run began, {pinned}; bring that one back")
 
     async def build(room: Path) -> Built:
-        await asyncio.to_thread(unpack_image, path, room / "tree")
+        await in_thread(unpack_image, path, room / "tree")
         return Built(built={"config": config.model_dump_json()})
 
     return _of(name, await store.get(_KIND, config.digest, build))

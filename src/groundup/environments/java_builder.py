@@ -63,7 +63,7 @@ from groundup.sandbox.protocol import (
     SandboxSpec,
 )
 from groundup.settings import environment
-from groundup.trees.writer import lay_tree, share_tree
+from groundup.trees.writer import in_thread, lay_tree, share_tree
 
 BUILD_LIMITS = Limits(
     cpus=2.0, memory_mb=2048, processes=512, disk_mb=8 * 1024, wall_clock_s=1800.0, command_s=900.0
@@ -358,7 +358,7 @@ class JavaBuilder:
 
         async def fill(room: Path) -> Built:
             await asyncio.to_thread(share_tree, old.path, room / "tree")
-            await asyncio.to_thread(lay_out, new, room / "tree")
+            await in_thread(lay_out, new, room / "tree")
             return Built(built=old.built)
 
         layer = await self._extending.get(key, lambda: self._store.get(KIND, key, fill))
@@ -380,7 +380,7 @@ class JavaBuilder:
             room.mkdir()
         else:
             shared = self._provider.guests_are_others
-            await asyncio.to_thread(lay_tree, start_from.layer.path, room, shared=shared)
+            await in_thread(lay_tree, start_from.layer.path, room, shared=shared)
         async with (
             self._registry() as registry,
             maven_sandbox(
@@ -410,7 +410,7 @@ class JavaBuilder:
     async def _build(self, request: MavenRequest, toolchain: JavaToolchain, key: str, work: WorkTime) -> Layer:
         async def fill(room: Path) -> Built:
             project = room / "project"
-            await asyncio.to_thread(write_stand_in, request, project)
+            await in_thread(write_stand_in, request, project)
             async with (
                 self._slots,
                 self._registry() as registry,
@@ -430,7 +430,7 @@ class JavaBuilder:
                 runner = await runner_jars(classpath, registry)
                 figures = build.figures()
                 files.update(runner)
-                await asyncio.to_thread(lay_out, files, room / "tree")  # while the fetched files are surely there
+                await in_thread(lay_out, files, room / "tree")  # while the fetched files are surely there
             known = [place for place in classpath if place in files]
             return as_built(figures | ({"offline": "yes"} if goes_offline else {}), known, runner, own)
 

@@ -34,7 +34,7 @@ from groundup.domain.steps import at_step
 from groundup.environments.requests import Layer
 from groundup.settings import Settings
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import disk_errors
+from groundup.trees.writer import disk_errors, in_thread
 
 
 @contextmanager
@@ -208,7 +208,7 @@ class LayerStore:
                 if alone and self._read(kind, digest) is None:  # else it was built a moment ago
                     # We hold the lock, so the process that began these was killed.
                     for abandoned in (self.root / kind).glob(f".building-{short(digest)}-*"):
-                        await asyncio.to_thread(remove_tree, abandoned)
+                        await in_thread(remove_tree, abandoned)
                     at_step(f"building its environment ({kind})")
                     await self._build(kind, digest, build)
             if not alone:
@@ -225,7 +225,7 @@ class LayerStore:
                 await asyncio.to_thread(_sweep, room.parent)
             yield room
         finally:
-            await asyncio.to_thread(remove_tree, room)
+            await in_thread(remove_tree, room)
 
     def keep_log(self, kind: str, digest: str, text: bytes) -> Path:
         """Write the log of a build and return where it lies."""
@@ -277,7 +277,7 @@ class LayerStore:
                     remove_tree(place)
                 finished.rename(place)
         finally:
-            await asyncio.to_thread(remove_tree, room)
+            await in_thread(remove_tree, room)
 
     @staticmethod
     def _make_folder(path: Path) -> None:

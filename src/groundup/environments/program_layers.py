@@ -1,6 +1,5 @@
 """Programs from PyPI and npm as layers, apart from the task's own environment."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -21,6 +20,7 @@ from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.registries.uv import uv_program, uv_version
 from groundup.sandbox.protocol import WORKSPACE, Mount, SandboxProvider, SandboxSpec
 from groundup.trees.walking import remove_tree
+from groundup.trees.writer import in_thread
 
 LIMITS = Limits(cpus=2.0, memory_mb=6144, disk_mb=24 * 1024, wall_clock_s=3600.0, command_s=3000.0)
 """Of installing one program."""
@@ -87,7 +87,7 @@ async def _build_python(request: ProgramRequest, key: str, interpreter: Interpre
         async with _sandbox(room, ask, interpreter, tools) as build:
             packages = await _install_python(build, request, interpreter)
         for leftover in (".uv-cache", ".lock"):
-            await asyncio.to_thread(remove_tree, room / "tree" / leftover)
+            await in_thread(remove_tree, room / "tree" / leftover)
         return Built(built={"packages": packages, "uv": uv_version(), **build.figures()})
 
     return await tools.store.get(PYTHON_KIND, key, fill)

@@ -36,7 +36,7 @@ from groundup.registries.uv import uv_version
 from groundup.sandbox.protocol import Mount, SandboxProvider
 from groundup.settings import Settings
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import lay_tree
+from groundup.trees.writer import in_thread, lay_tree
 
 if TYPE_CHECKING:
     from groundup.registries.lending import RegistryLending
@@ -357,11 +357,11 @@ class PythonBuilder(EnvironmentBuilder):
         async def fill(room: Path) -> Built:
             if layer is not None:
                 shared = self._provider.guests_are_others
-                await asyncio.to_thread(lay_tree, layer.path, room / "tree", shared=shared)
+                await in_thread(lay_tree, layer.path, room / "tree", shared=shared)
             async with self._building(room, ask, interpreter, work) as build:
                 built = await fill_environment(build, request, interpreter, begun, names)
             for leftover in (".uv-cache", ".lock"):
-                await asyncio.to_thread(remove_tree, room / "tree" / leftover)
+                await in_thread(remove_tree, room / "tree" / leftover)
             return built
 
         return await repeated(lambda: self._store.get(KIND, key, fill), work)

@@ -29,6 +29,7 @@ from groundup.trees.walking import remove_tree
 if TYPE_CHECKING:
     from groundup.registries.pypi.client import PyPIClient
 from groundup.environments.layers import Built, LayerStore
+from groundup.trees.writer import in_thread
 
 _GIT_FORMAT = 1
 """Counts up when the same commit is exported as another tree."""
@@ -57,7 +58,7 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
         is_from_host = False
         try:
             if kept is not None and kept.is_file():
-                await asyncio.to_thread(extract_archive, kept, room / "tree")
+                await in_thread(extract_archive, kept, room / "tree")
             elif shutil.which("git") is None and request.tree_digest and not request.by_git_only:
                 is_from_host = True
                 await _fill_from_archive(request, mirror, room, what)
@@ -87,9 +88,9 @@ async def _fill_from_archive(request: GitSource, mirror: str | None, room: Path,
 
     archive = room / "commit.tar.gz"
     await fetch_archive(addresses_of(request.repository, mirror), request.commit, archive)
-    tree = await asyncio.to_thread(_unpacked, archive, room, what)
+    tree = await in_thread(_unpacked, archive, room, what)
     for path in request.without:
-        await asyncio.to_thread(remove_tree, tree / path)
+        await in_thread(remove_tree, tree / path)
         for folder in list((tree / path).relative_to(tree).parents)[:-1]:
             with suppress(OSError):  # a commit has no empty folders
                 (tree / folder).rmdir()
@@ -171,7 +172,7 @@ async def edited_layer(request: EditedSource, base: Layer, store: LayerStore) ->
         return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
 
     async def build(room: Path) -> Built:
-        return await asyncio.to_thread(fill, room / "tree")
+        return await in_thread(fill, room / "tree")
 
     return await store.get("source", edited_key(request, base.digest), build)
 
@@ -187,7 +188,7 @@ async def source_layer(request: SourceRequest, registry: "PyPIClient", store: La
             archive = await registry.fetch_file(request.name, request.version, request.sha256)
         except UnknownPackageError as error:
             raise TaskError(f"the source of {request.name} {request.version}: {error}") from error
-        tree = await asyncio.to_thread(_unpacked, archive, room, f"{request.name} {request.version}")
+        tree = await in_thread(_unpacked, archive, room, f"{request.name} {request.version}")
         digest = await asyncio.to_thread(tree_digest, tree)
         return Built(built={"tree": digest.digest, "files": str(digest.files), "bytes": str(digest.bytes)})
 
@@ -214,7 +215,7 @@ async def released_layer(released: ReleasedFiles, registry: "PyPIClient", store:
 
     async def build(room: Path) -> Built:
         (room / "tree").mkdir()
-        return await asyncio.to_thread(fill, room / "tree")
+        return await in_thread(fill, room / "tree")
 
     return await store.get("source", released_key(released), build)
 

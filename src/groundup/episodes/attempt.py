@@ -379,7 +379,7 @@ async def attempted(
 async def _made(sink: AttemptStore) -> Submission | None:
     """Return what an earlier try made. Raises `MachineError` where its record is not of what lies there."""
     made, tree = sink.made(), sink.submission
-    if made is not None and (await in_thread(lambda: tree_digest(tree))).digest != made.digest:
+    if made is not None and (await in_thread(tree_digest, tree)).digest != made.digest:
         raise MachineError(
             f"{tree} was changed after it was handed in: its digest is another one; restore it, or remove the "
             "folder that it lies in"

@@ -87,10 +87,10 @@ class Workspace:
         copy = self._scratch / f"submitted-{next(self._copies)}"
         copy.mkdir()
         try:
-            await in_thread(lambda: self.take_in(copy))
+            await in_thread(self.take_in, copy)
             yield copy
         finally:
-            await in_thread(lambda: remove_tree(copy))
+            await in_thread(remove_tree, copy)
 
     def _remove_unchanged(self, tree: Path) -> None:
         for name, digest in entry_digests(tree).items():
@@ -164,11 +164,11 @@ class Episode:
     async def noting_turns(self, trajectory: Trajectory) -> Callable[[int], Awaitable[None]]:
         """Return an `AgentContext.note_turn` that records the workspace; call this before the agent begins."""
         place, noting = self._workspace, asyncio.Lock()  # a program may have several exchanges at once
-        history = await in_thread(lambda: WorkspaceHistory(place.path, trajectory.recorded(), place.seeds))
+        history = await in_thread(WorkspaceHistory, place.path, trajectory.recorded(), place.seeds)
 
         async def note(turn: int) -> None:
             async with noting:
-                step = await in_thread(lambda: history.after(turn))
+                step = await in_thread(history.after, turn)
                 if step is not None:
                     trajectory.append(WORKSPACE_STEP, **step)
 
@@ -189,10 +189,10 @@ class Episode:
         space = self._workspace
 
         async def keep(folder: Path) -> None:
-            await in_thread(lambda: space.keep(folder))
+            await in_thread(space.keep, folder)
 
         async def begin_with(tree: Path) -> None:
-            await in_thread(lambda: space.begin_with(tree))
+            await in_thread(space.begin_with, tree)
 
         return RoundPlace(keep, begin_with, self._graded_now, sink)
 
@@ -202,8 +202,8 @@ class Episode:
         *noticed* are further fields of the `Effort`. Raises `SubmissionError` for a tree beyond all limits.
         """
         seconds = time.monotonic() - self._began
-        taken = await in_thread(lambda: self._workspace.take_in(destination))
-        tree = await in_thread(lambda: tree_digest(destination))
+        taken = await in_thread(self._workspace.take_in, destination)
+        tree = await in_thread(tree_digest, destination)
         return Submission(
             **tree._asdict(),
             dropped=named_dropped(taken),
@@ -223,11 +223,11 @@ class Episode:
         scratch = self._context.scratch / "own-tests"
         copy = scratch / "workspace"
         copy.mkdir(parents=True)
-        await in_thread(lambda: self._workspace.keep(copy))
+        await in_thread(self._workspace.keep, copy)
         try:
             return await run_own_tests(replace(context, workspace=copy, scratch=scratch))
         finally:
-            await in_thread(lambda: remove_tree(scratch))
+            await in_thread(remove_tree, scratch)
 
     async def _graded_now(self) -> Verdict:
         """Grade a copy of the workspace in sandboxes of the grader's own; nothing of it is recorded."""
@@ -239,7 +239,7 @@ class Episode:
         except SubmissionError as error:
             return self.grading.zero(Stage.INSTALL, error)[0].verdict
         finally:
-            await in_thread(lambda: remove_tree(scratch))
+            await in_thread(remove_tree, scratch)
 
 
 @dataclass(frozen=True)

@@ -149,8 +149,8 @@ class GivenSource(SubmissionSource):
     ) -> Submission:
         """Copy or unpack the prediction into *destination*."""
         found = self._found[attempt]
-        taken = await in_thread(lambda: _take(found, destination, self._limits))
-        tree = await in_thread(lambda: tree_digest(destination))
+        taken = await in_thread(_take, found, destination, self._limits)
+        tree = await in_thread(tree_digest, destination)
         return Submission(
             kind="patch" if _is_patch(found) else "tree",
             **tree._asdict(),

@@ -159,7 +159,7 @@ class RunContext:
                 if self.keeps:
                     self.writer.attempt(key).keep(scratch)
                 else:
-                    await in_thread(lambda: remove_tree(scratch))
+                    await in_thread(remove_tree, scratch)
             except InfrastructureError as error:
                 self.warn(f"{key}: {error}")
 

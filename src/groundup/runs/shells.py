@@ -45,7 +45,7 @@ async def attempt_sandbox(folder: Path, attempt: AttemptKey, settings: Settings)
     hold = Hold(copy)
     try:
         workspace = copy / "workspace"
-        await in_thread(lambda: copy_tree(found.submission, workspace))
+        await in_thread(copy_tree, found.submission, workspace)
         (copy / "scratch").mkdir()
         async with backends(config.configuration.sandbox, settings, run.lock().images) as opened:
             task = plan.tasks[attempt.task]

@@ -84,7 +84,7 @@ class ReferenceSource(SubmissionSource):
     ) -> Submission:
         """Have the suite write it."""
         await self._suite.reference(task, self._which, destination, context)
-        tree = await in_thread(lambda: tree_digest(destination))
+        tree = await in_thread(tree_digest, destination)
         return Submission(**tree._asdict(), provenance=self._provenance())
 
     def _provenance(self) -> Provenance:

@@ -86,7 +86,7 @@ class EpisodeRecord:
 
     async def kept(self, result: EpisodeResult) -> None:
         """Record what the episode, or one submission, came to. Waits for the disk, which other sessions do not."""
-        await in_thread(lambda: self.write(result))
+        await in_thread(self.write, result)
 
     def unrewarded(self, why: str, error: InfrastructureError | TaskError | None = None) -> EpisodeResult:
         """Return the result of one that ended without a reward, and not by its client's wish."""

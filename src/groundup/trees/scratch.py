@@ -52,7 +52,7 @@ async def async_scratch_folder(purpose: str) -> AsyncIterator[Path]:
         try:
             yield path
         finally:
-            await in_thread(lambda: remove_tree(path))
+            await in_thread(remove_tree, path)
 
 
 def abandoned_folders() -> Iterator[Path]:

@@ -12,9 +12,10 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, ParamSpec, Self, TypeVar
 
 from pydantic import Field
 
@@ -390,12 +391,14 @@ def _copy_file(entry: TreeEntry, writer: TreeWriter) -> None:
         os.close(descriptor)
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def in_thread(work: Callable[[], T]) -> T:
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Do blocking *work* in a thread. When cancelled, wait for its end first: it may still be writing."""
-    done = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
+    bound = partial(copy_context().run, work, *args, **kwargs)
+    done = asyncio.get_running_loop().run_in_executor(None, bound)
     try:
         return await asyncio.shield(done)
     except asyncio.CancelledError:

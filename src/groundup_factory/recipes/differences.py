@@ -6,7 +6,6 @@ What should lie in the image is what `official` lays below a submission. Of the 
 runs, in a sandbox.
 """
 
-import asyncio
 import json
 import re
 from collections import Counter
@@ -28,6 +27,7 @@ from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
 from groundup.trees.archives import extract_archive
 from groundup.trees.digest import entry_digests
+from groundup.trees.writer import in_thread
 from groundup_factory.recipes.freezing import given_reason
 
 _MARKED = frozenset({Why.SKIPPED, Why.EXPECTED_FAILURE})
@@ -161,9 +161,9 @@ async def image_changes(
     expected, there = context.scratch / "expected", context.scratch / "there"
     expected.mkdir()
     (context.scratch / "packed").write_bytes(packed)
-    await asyncio.to_thread(write_image, Image.of(recipe, recipe.published, original), expected)
+    await in_thread(write_image, Image.of(recipe, recipe.published, original), expected)
     if packed:
-        await asyncio.to_thread(extract_archive, context.scratch / "packed", there, strip_components=1)
+        await in_thread(extract_archive, context.scratch / "packed", there, strip_components=1)
     there.mkdir(exist_ok=True)
     found = [*_configured(configuration), *_tests(recipe, expected, there)]
     found += _versions(recipe, *await _installed(provider, context.scratch))

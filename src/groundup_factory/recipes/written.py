@@ -6,7 +6,6 @@ body, and its examples must run with the original. What fails goes back to it as
 """
 
 import ast
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from groundup.models.protocol import ChatModel, ContextOverflowError, RefusedErr
 from groundup.sandbox.protocol import Command
 from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.recipe import Recipe
+from groundup.trees.writer import in_thread
 from groundup_factory.recipes.extracted import (
     bodies_of_tests,
     body_lines,
@@ -82,7 +82,7 @@ async def checked_specification(
         say(f"specification written by {model.name}, in round {found.rounds}")
         return Specified(found.text)
     say(f"specification extracted: after {found.rounds} rounds the written one has {len(found.gaps)} gaps")
-    return Specified(await asyncio.to_thread(extracted, recipe, original, canary), found)
+    return Specified(await in_thread(extracted, recipe, original, canary), found)
 
 
 async def write_specification(

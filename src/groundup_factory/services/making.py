@@ -12,6 +12,7 @@ from groundup.settings import Settings
 from groundup.suites.repogenesis.endpoints import path_shape
 from groundup.suites.repogenesis.tasks import PYTHON, README, TASK_FILE, read_task_folder
 from groundup.trees.walking import read_regular
+from groundup.trees.writer import in_thread
 from groundup_factory.services.exploring import Explorer, ServiceAnswer, read_answer
 from groundup_factory.services.handlers import Sources, merged
 from groundup_factory.services.operations import PLACES, Operation, read_openapi
@@ -93,7 +94,7 @@ async def make_service(
     numbers = count()
 
     async def prover_of(some: Sequence[Recorded], by: _TaskWriter = writer) -> Prover:
-        return Prover(read_task_folder(await asyncio.to_thread(by.write, some, stated)), settings, room)
+        return Prover(read_task_folder(await in_thread(by.write, some, stated)), settings, room)
 
     async def passed(some: Sequence[Recorded]) -> frozenset[str]:
         return await (await prover_of(some)).passed(reference.tree) if some else frozenset()

@@ -24,7 +24,7 @@ from groundup.grading.services.install import find_start, install_declared
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.suites.repogenesis.tasks import PYTHON, lifecycle
 from groundup.trees.walking import read_regular, remove_tree
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 from groundup_factory.recipes.drafting import RELEASED
 from groundup_factory.services.starting import ServiceStart, pythons_of, requirements_of, starts_of
 
@@ -250,8 +250,8 @@ async def _try(
     said = ""
     for _ in range(2):  # where it listens on another port, that one is its own
         tree = work / "reference"
-        await asyncio.to_thread(remove_tree, tree)
-        await asyncio.to_thread(copy_tree, original, tree)
+        await in_thread(remove_tree, tree)
+        await in_thread(copy_tree, original, tree)
         script = {SCRIPT: start.script()} if start.commands else {}
         added = script | ({REQUIREMENTS: "".join(f"{pin}\n" for pin in pins)} if pins else {})
         for name, text in added.items():

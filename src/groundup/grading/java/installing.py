@@ -28,7 +28,7 @@ from groundup.environments.requests import JavaToolchain, MavenRepository, Maven
 from groundup.grading.context import GradingContext
 from groundup.grading.services.records import InstallOutcome, Lifecycle
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 JAVA = 17
 """Major version of the published images' JDK."""
@@ -62,7 +62,7 @@ async def _installed(submission: Path, lifecycle: Lifecycle, context: GradingCon
     began = time.monotonic()
     builder = java_builder(context)
     tree = context.scratch / "installed"
-    await asyncio.to_thread(copy_tree, submission, tree)
+    await in_thread(copy_tree, submission, tree)
     files = await asyncio.to_thread(project_files, tree)
     installed = JavaInstalled(
         outcome=InstallOutcome.UNDECLARED, tree=tree, toolchain=builder.toolchain(major), message=f"no {POM}"
@@ -100,7 +100,7 @@ async def _install(
             repository = await builder.extended(repository, build.gateway.files)
             log = build.log()
     finally:
-        await asyncio.to_thread(remove_tree, room)
+        await in_thread(remove_tree, room)
     if failure is not None and failure.kind in INFRASTRUCTURE:
         raise as_error(failure, "submission", "compiling the submission", context.scratch)
     complaint = "" if failure is None else f"it does not compile: {printable(failure.message)}"

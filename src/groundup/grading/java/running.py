@@ -23,6 +23,7 @@ from groundup.inside import source_of
 from groundup.registries.maven import SETTINGS_PLACE, settings_file
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.trees.walking import remove_tree
+from groundup.trees.writer import in_thread
 
 REPORT_FD = 3
 CLASSES = f"{WORKSPACE}/target/classes"
@@ -94,7 +95,7 @@ async def compile_tests(texts: Mapping[str, bytes], tested: Tested, context: Gra
     No code of the submission runs there: the compiler reads its classes, and annotation processors are off.
     """
     room = context.scratch / f"compiling-{secrets.token_hex(4)}"
-    await asyncio.to_thread(_write_sources, texts, room)
+    await in_thread(_write_sources, texts, room)
     repository = tested.repository
     spec = SandboxSpec(
         workspace=room,
@@ -116,9 +117,9 @@ async def compile_tests(texts: Mapping[str, bytes], tested: Tested, context: Gra
     if not result.ok:
         return Compiled(message=_complaint(result), log=log)
     tests, runner = room / "out", room / "runner-out"
-    await asyncio.to_thread(_move_runner, tests, runner)
+    await in_thread(_move_runner, tests, runner)
     if tested.resources.is_dir():
-        await asyncio.to_thread(shutil.copytree, tested.resources, tests, dirs_exist_ok=True)
+        await in_thread(shutil.copytree, tested.resources, tests, dirs_exist_ok=True)
     return Compiled(tests=tests, runner=runner, heirs=heirs(texts), log=log)
 
 
@@ -134,7 +135,7 @@ async def run_compiled(
     room = context.scratch / f"running-{secrets.token_hex(4)}"
     settings = room / "settings.xml"
     try:
-        await asyncio.to_thread(shutil.copytree, tested.project, room / "project", symlinks=True)
+        await in_thread(shutil.copytree, tested.project, room / "project", symlinks=True)
         settings.write_text(settings_file(_NOWHERE, offline=True))
         (room / "project/target/test-classes").mkdir()
         spec = _spec(compiled, tested, room, lifecycle, context.timeout_s or lifecycle.tests_s)
@@ -143,7 +144,7 @@ async def run_compiled(
                 _command(tested.classpath, token, outer_classes(named, compiled.heirs), lifecycle)
             )
     finally:
-        await asyncio.to_thread(remove_tree, room)
+        await in_thread(remove_tree, room)
     if result.ending is Ending.SANDBOX_DIED:
         raise SandboxError("the tests' sandbox died; repeat the attempt, and see `groundup doctor`")
     return await asyncio.to_thread(parse_report, result.report, token), result

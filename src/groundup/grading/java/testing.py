@@ -35,7 +35,7 @@ from groundup.grading.services.testing import TestRun
 from groundup.inside import source_of
 from groundup.sandbox.protocol import CommandResult
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 SAMPLE = 32
 """Tests of the spot check. Half of them must fail: who forges a fifth is missed in 0.8 ** 16 = 3 of 100."""
@@ -177,7 +177,7 @@ async def _run(
     if repository is None:
         return _nothing(named, installed.message or "nothing could be installed", began)
     project = context.scratch / "tested"
-    left_out = await asyncio.to_thread(_lay_out, installed.tree, repository, project)
+    left_out = await in_thread(_lay_out, installed.tree, repository, project)
     tested = Tested(project=project, repository=repository, resources=folder / "resources")
     compiled = await compile_tests(texts, tested, context)
     log = "".join(f"not shown to the tests: {place}\n" for place in left_out[:100]).encode() + compiled.log

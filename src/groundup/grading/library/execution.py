@@ -69,7 +69,7 @@ async def compiled(
 ) -> tuple[Path, CommandResult]:
     """Return a copy of *submission* with its compiled extensions, and how the build went."""
     room = scratch / f"build-{secrets.token_hex(4)}"
-    await in_thread(partial(copy_tree, submission, room))
+    await in_thread(copy_tree, submission, room)
     spec = SandboxSpec(
         workspace=room,
         mounts=environment.mounts,
@@ -86,8 +86,8 @@ async def compiled(
     # The build ran code of the submission's, which may have changed anything in its folder. So its outputs go into
     # a fresh copy of what was handed in.
     copy = scratch / f"compiled-{secrets.token_hex(4)}"
-    await in_thread(partial(copy_tree, submission, copy))
-    await in_thread(partial(_take, room, copy, extensions))
+    await in_thread(copy_tree, submission, copy)
+    await in_thread(_take, room, copy, extensions)
     return copy, result
 
 
@@ -291,7 +291,7 @@ async def _executed(
 
         async def told_later(begun: BegunRun) -> bytes:
             overlay = await begun.told()
-            await in_thread(partial(lay_tests, library, scratch, composed, overlay.changed))
+            await in_thread(lay_tests, library, scratch, composed, overlay.changed)
             return _asked(hidden, overlay, token, ended, variables)
 
         if begun is None:
@@ -302,7 +302,7 @@ async def _executed(
             result = await sandbox.run(command)
             peak = sandbox.usage().peak_memory_mb
     finally:
-        await in_thread(partial(remove_tree, scratch))
+        await in_thread(remove_tree, scratch)
     report = await asyncio.to_thread(report_of, result, token)
     return Execution(report, result, peak, ended, composed.kept, composed.dropped)
 

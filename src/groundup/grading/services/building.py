@@ -39,7 +39,7 @@ from groundup.registries.ledger import Trouble
 from groundup.registries.lending import LendingRules, RegistrySet
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Sandbox, SandboxSpec
 from groundup.trees.walking import is_file_inside, read_regular
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 _PACKAGE, _GO_MODULE = "package.json", "go.mod"
 _LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
@@ -90,7 +90,7 @@ async def install_built(
     toolchain = await context.builder.toolchain(name)
     toolchain = toolchain.but(environment={**toolchain.environment, **way.variables})
     tree = context.scratch / "installed"
-    await asyncio.to_thread(copy_tree, submission, tree)
+    await in_thread(copy_tree, submission, tree)
     found = BuiltService(
         outcome=InstallOutcome.UNDECLARED, tree=tree, toolchain=toolchain, message=f"no {way.manifest}"
     )

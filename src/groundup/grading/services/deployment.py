@@ -31,7 +31,7 @@ from groundup.registries.lending import LendingRules
 from groundup.registries.pypi.poetry import POETRY_PLUGIN, lay_poetry_plugin
 from groundup.sandbox.deadlines import is_done_within, note
 from groundup.sandbox.protocol import Command, Connecting, Mount, Pod, Sandbox, SandboxSpec, Service
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 LOOK = (
     "echo $$; cat /proc/net/tcp /proc/net/tcp6 /proc/net/unix 2>/dev/null;"
@@ -432,7 +432,7 @@ async def deployed(
     """Yield a copy of *submission*, ready to be started; everything ends with the context."""
     at_step("starting the service")
     workspace, nothing = context.scratch / "service", context.scratch / "observer"
-    await asyncio.to_thread(copy_tree, submission, workspace)
+    await in_thread(copy_tree, submission, workspace)
     nothing.mkdir()
     async with AsyncExitStack() as stack:
         pod = await stack.enter_async_context(await context.provider.pod())

@@ -37,6 +37,7 @@ from groundup.sandbox.protocol import (
     SandboxSpec,
 )
 from groundup.trees.walking import remove_tree
+from groundup.trees.writer import in_thread
 
 TRUSTED = "/opt/groundup"
 _REPORT_FD = 3
@@ -147,7 +148,7 @@ class ServiceTesting(Closing):
             spec = await asyncio.to_thread(_spec, room, self._tests, self._environment, self._lifecycle)
             return await self._pod.open(spec)
         except BaseException:
-            await asyncio.to_thread(remove_tree, room)
+            await in_thread(remove_tree, room)
             raise
 
     async def close(self) -> None:
@@ -160,7 +161,7 @@ class ServiceTesting(Closing):
         if not ready.cancelled() and ready.exception() is None:
             sandbox = ready.result()
             await sandbox.close()
-            await asyncio.to_thread(remove_tree, sandbox.spec.workspace.parent)
+            await in_thread(remove_tree, sandbox.spec.workspace.parent)
 
 
 class _Gathered:

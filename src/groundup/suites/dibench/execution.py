@@ -47,7 +47,7 @@ from groundup.suites.dibench.verdict_facts import (
     scores_of,
     written_lines,
 )
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 from groundup.workflows.workflow import WorkflowError
 
 VERSION = "14"
@@ -150,7 +150,7 @@ class ExecutionGrader(Grader):
         tree = context.scratch / "repository"
         with reading_submission("the submission"):
             edited = await asyncio.to_thread(submitted, problem, submission)
-            taken_back = await asyncio.to_thread(_write_repository, problem, edited, tree)
+            taken_back = await in_thread(_write_repository, problem, edited, tree)
         score = await text_score(problem, edited, self._names)
         # The job decides; what was missed stands beside it and counts for nothing here.
         missed = {"tests": tuple(one.as_result().but(expected=False) for one in score.names)}

@@ -34,6 +34,7 @@ from groundup.trees.fingerprints import (
     prints_of,
 )
 from groundup.trees.walking import read_regular
+from groundup.trees.writer import in_thread
 
 _VENDORED = re.compile(rb"\b[\w.]+\.(?:_vendor|vendor|_vendored|packages|extern)\.(?=\w)")
 
@@ -62,7 +63,7 @@ async def write_best_copy(
             path = await _fetched(index, pin)
             if path is None:
                 continue
-            copied, shared = await asyncio.to_thread(_copy_in, path, pin, fingerprint)
+            copied, shared = await in_thread(_copy_in, path, pin, fingerprint)
             if shared > most:
                 best, most = copied, shared
     for name, code in best.items():

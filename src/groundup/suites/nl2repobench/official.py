@@ -50,6 +50,7 @@ from groundup.suites.nl2repobench.recipe import (
     own_names,
     pinned_lines,
 )
+from groundup.trees.writer import in_thread
 
 if TYPE_CHECKING:
     from groundup.registries.pypi.gateway import PyPIGateway
@@ -229,7 +230,7 @@ class NL2RepoOfficialGrader(Grader):
         laying = await self._laying(task, context)
         prepared = time.monotonic()
         with reading_submission("the submission"):
-            laid = await asyncio.to_thread(lay_out, submission, laying.image, context.scratch)
+            laid = await in_thread(lay_out, submission, laying.image, context.scratch)
         ran: tuple[Ran, ...] = ()
         if laid.refused is None:
             spec = await asyncio.to_thread(laying.spec, laid.workspace)

@@ -4,7 +4,6 @@ Owns nothing but reading: `start.md`, `test_commands.json`, `test_files.json`, `
 per task. What the publishers do not give for a task stays absent.
 """
 
-import asyncio
 import json
 import os
 import tomllib
@@ -29,7 +28,7 @@ from groundup.suites.nl2repobench.recipe import Recipe, own_names
 from groundup.suites.places import PublishedRepository, data_folder
 from groundup.suites.sets import checked_set, is_set
 from groundup.trees.walking import read_regular
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 RELEASES = {
     "sha256:74a2d92034f5373f588e72cbfed0302fbe9ba9f45ed19a34c98a5c320f23d160": "ae9fb81",
@@ -196,7 +195,7 @@ async def graded_tree(recipe: Recipe, context: GradingContext) -> Path:
 
 async def write_original(recipe: Recipe, destination: Path, context: GradingContext) -> None:
     """Write the original of *recipe* into the empty folder *destination*. Raises as the environment builder."""
-    await asyncio.to_thread(copy_tree, await original_tree(recipe, context), destination)
+    await in_thread(copy_tree, await original_tree(recipe, context), destination)
 
 
 def withheld_names(task: str, recipe: Recipe | None) -> tuple[str, ...]:

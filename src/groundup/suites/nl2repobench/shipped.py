@@ -1,6 +1,6 @@
 """What ships beside a recipe about its original: its fingerprint, by which copies are known."""
 
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ def fingerprint_of(recipe: Recipe, original: Path) -> "Fingerprint":
 
 async def made_fingerprint(recipe: Recipe, context: GradingContext) -> "Fingerprint":
     """Fetch the original of *recipe* and return its fingerprint. Raises as the environment builder does."""
-    return await in_thread(partial(fingerprint_of, recipe, await original_tree(recipe, context)))
+    return await in_thread(fingerprint_of, recipe, await original_tree(recipe, context))
 
 
 def fingerprint_text(fingerprint: "Fingerprint") -> str:

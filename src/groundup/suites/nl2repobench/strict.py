@@ -47,6 +47,7 @@ from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.fresh import Beside, FreshRuns
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
 from groundup.trees.walking import remove_tree
+from groundup.trees.writer import in_thread
 
 
 def may_be_noise(decision: Decision, timed: Iterable[str]) -> bool:
@@ -247,12 +248,12 @@ class NL2RepoStrictGrader(Grader):
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Compose, run, decide."""
         recipe = self._recipe(task)
-        laid, tests = await asyncio.to_thread(laid_out, submission, recipe.tests, context.scratch)
+        laid, tests = await in_thread(laid_out, submission, recipe.tests, context.scratch)
         try:
             return await self._graded(task, laid, recipe.but(tests=tests), context)
         finally:
             if laid != submission:
-                await asyncio.to_thread(remove_tree, laid)
+                await in_thread(remove_tree, laid)
 
     async def _graded(self, task: Task, submission: Path, recipe: Recipe, context: GradingContext) -> Graded:
         began = time.monotonic()
@@ -298,7 +299,7 @@ class NL2RepoStrictGrader(Grader):
     async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the sandbox in which the tests ran, composed anew."""
         recipe = self._recipe(task)
-        workspace, tests = await asyncio.to_thread(laid_out, workspace, recipe.tests, context.scratch)
+        workspace, tests = await in_thread(laid_out, workspace, recipe.tests, context.scratch)
         environment = await context.builder.python(recipe.environment.request())
         original = await context.builder.source(recipe.graded_request())
         return sandbox_to_look_around(

@@ -4,7 +4,6 @@ A driver is a program of `inside`: it starts the service, waits as the published
 the tests. How graders of groundup's own start a service is in `grading/services/deployment`.
 """
 
-import asyncio
 import json
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from groundup.grading.context import GradingContext
 from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox, SandboxSpec
+from groundup.trees.writer import in_thread
 
 TRUSTED = "/opt/groundup"
 """Where a sandbox has the driver, and the hidden tests where the driver puts them in place."""
@@ -51,7 +51,7 @@ async def driven(drive: Drive, spec: SandboxSpec, context: GradingContext) -> Co
         folder.mkdir(parents=True)
     (trusted / drive.name).write_bytes(driver(drive.name))
     if drive.tests is not None:
-        await asyncio.to_thread(shutil.copytree, drive.tests, trusted / "tests", symlinks=True)
+        await in_thread(shutil.copytree, drive.tests, trusted / "tests", symlinks=True)
     async with AsyncExitStack() as stack:
         with_driver = spec.but(mounts=(*spec.mounts, Mount(source=trusted, target=TRUSTED)))
         sandbox = await stack.enter_async_context(await context.provider.open(with_driver))

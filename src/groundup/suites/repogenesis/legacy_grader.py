@@ -56,7 +56,7 @@ from groundup.suites.repogenesis.legacy_rules import (
 )
 from groundup.suites.repogenesis.service_grader import ServiceGrader, is_the_most
 from groundup.suites.repogenesis.tasks import README, ServiceProblem
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 _WAIT_S: Mapping[str, int] = {"python": 10, "java": 15}
 _LARGEST_README = 1024 * 1024
@@ -102,7 +102,7 @@ class LegacyGrader(ServiceGrader):
             return await self._grade_java(task, problem, submission, context)
         began = time.monotonic()
         repository, counted = context.scratch / "repo", context.scratch / "counted"
-        await asyncio.to_thread(copy_tree, submission, repository)
+        await in_thread(copy_tree, submission, repository)
         installed = await install(repository, problem.hidden_tests(), self._lifecycle, context)
         built = time.monotonic()
         started = await self._deploy(repository, installed, problem, context)
@@ -213,7 +213,7 @@ class LegacyGrader(ServiceGrader):
     ) -> LegacyOutcome:
         """Run the driver on a fresh copy of *repository* and return what it printed last."""
         place = context.scratch / phase
-        await asyncio.to_thread(copy_tree, repository, place / "repo")
+        await in_thread(copy_tree, repository, place / "repo")
         environment, lifecycle = installed.environment, self._lifecycle
         installs = bool(settings.get("install")) or await asyncio.to_thread(_speaks_of_installers, repository)
         mounts = environment.mounts

@@ -51,7 +51,7 @@ from groundup.suites.repogenesis.legacy_rules import (
 )
 from groundup.suites.repogenesis.official_images import seed_repository
 from groundup.suites.repogenesis.tasks import ServiceProblem, test_environment
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 GLOBAL = ("pytest", "pytest-cov", "uvicorn", "requests", "fastapi", "flask", "django")
 _REQUIREMENTS = CONFIGURATIONS[0]
@@ -200,7 +200,7 @@ class JavaScripts:
         self, phase: str, settings: Mapping[str, object], variables: Mapping[str, str]
     ) -> LegacyOutcome:
         place, context = self._context.scratch / phase, self._context
-        await asyncio.to_thread(copy_tree, self._submission, place / "repo")
+        await in_thread(copy_tree, self._submission, place / "repo")
         configuration = find_file(self._submission, POM)
         project = self._submission if configuration is None else configuration.parent
         await seed_repository(project, place / "packages", context)

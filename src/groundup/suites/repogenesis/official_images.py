@@ -26,7 +26,7 @@ from groundup.grading.services.records import Lifecycle
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, SandboxSpec
 from groundup.suites.repogenesis.driving import OUTPUT_BYTES, REPOSITORY, TRUSTED
 from groundup.suites.repogenesis.tasks import ServiceTask
-from groundup.trees.writer import copy_tree, lay_tree
+from groundup.trees.writer import copy_tree, in_thread, lay_tree
 
 _LEFT_OUT = (".git", "__pycache__", "*.pyc", ".DS_Store", "node_modules", ".venv", "venv")
 
@@ -56,7 +56,7 @@ async def build_image(
 ) -> RebuiltImage:
     """Copy, lay the hidden tests over, install. Raises `InfrastructureError`."""
     repository = context.scratch / "repo"
-    refused = await asyncio.to_thread(_lay_out, submission, hidden_tests, repository)
+    refused = await in_thread(_lay_out, submission, hidden_tests, repository)
     if refused is not None:
         return RebuiltImage(repository=repository, refused=refused)
     # Of the submission alone: what builds its requirements sees them.
@@ -164,8 +164,8 @@ async def build_java_image(
 ) -> RebuiltImage:
     """Copy, fetch, raise Java 11 to 17, lay the hidden tests over, compile. Raises `InfrastructureError`."""
     repository, packages = context.scratch / "repo", _packages(context)
-    await asyncio.to_thread(copy_tree, submission, repository)
-    await asyncio.to_thread(left_out, repository)
+    await in_thread(copy_tree, submission, repository)
+    await in_thread(left_out, repository)
     is_fetched = await seed_repository(repository, packages, context, offline=True)
     limits = lifecycle.service.for_command(_BUILD_S)
     (context.scratch / "building").mkdir()
@@ -217,7 +217,7 @@ async def seed_repository(
             pass
         else:
             shared = context.provider.guests_are_others
-            await asyncio.to_thread(lay_tree, found.layer.path, packages, shared=shared)
+            await in_thread(lay_tree, found.layer.path, packages, shared=shared)
             return found.goes_offline
     packages.mkdir()
     return False

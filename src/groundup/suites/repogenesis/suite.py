@@ -5,7 +5,6 @@ without counted tests or extracted endpoints, and those that were not handed in;
 endpoints together. The others count every attempt.
 """
 
-import asyncio
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -67,6 +66,7 @@ from groundup.suites.repogenesis.tasks import (
     write_reference,
 )
 from groundup.trees.walking import read_regular
+from groundup.trees.writer import in_thread
 
 ALL = "all"
 PUBLISHED = ("official", "published")
@@ -362,7 +362,7 @@ class RepoGenesis(Suite, AtHand, Tables, ForCommands):
     async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
         """Write the task's reference or our own service for it, or nothing."""
         if subject == "oracle":
-            await asyncio.to_thread(write_reference, self.problems[task.id], destination)
+            await in_thread(write_reference, self.problems[task.id], destination)
 
     @override
     def report_form(self) -> ReportForm:
