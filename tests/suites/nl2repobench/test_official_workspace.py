@@ -71,11 +71,13 @@ def test_an_image_may_have_its_tests_elsewhere(tmp_path: Path) -> None:
     assert _files(image) == {"tests/test_calc.py": "hidden"}
 
 
-def test_a_submission_lies_over_the_image(tmp_path: Path) -> None:
+async def test_a_submission_lies_over_the_image(tmp_path: Path) -> None:
     """Its tests and declarations are gone, the image's are there; everything else of both is kept."""
     original = write_tree(tmp_path / "original", ORIGINAL)
     own = {"calc/core.py": "mine", "tests/test_calc.py": "mine", "pyproject.toml": "mine", "conftest.py": "mine"}
-    laid = lay_out(write_tree(tmp_path / "submission", own), Image(original, HIDDEN, RUN), tmp_path / "scratch")
+    laid = await lay_out(
+        write_tree(tmp_path / "submission", own), Image(original, HIDDEN, RUN), tmp_path / "scratch"
+    )
 
     assert laid.refused is None
     assert laid.deleted == ("pyproject.toml", "tests")

@@ -81,26 +81,26 @@ def test_another_original_is_refused(tmp_path: Path) -> None:
         write_image(Image(original, HIDDEN, RUN, known), write_tree(tmp_path / "image", {}))
 
 
-def test_files_that_unknown_package_files_read_are_lent(tmp_path: Path) -> None:
+async def test_files_that_unknown_package_files_read_are_lent(tmp_path: Path) -> None:
     """README and changelog of upstream where its setup.py reads them; never over what was handed in."""
     original = write_tree(tmp_path / "original", ORIGINAL)
     image = Image(original, HIDDEN, RUN)
-    laid = lay_out(write_tree(tmp_path / "a", RENAMED), image, tmp_path / "scratch")
+    laid = await lay_out(write_tree(tmp_path / "a", RENAMED), image, tmp_path / "scratch")
     assert laid.lent == ("README.rst", "docs/CHANGELOG.md")
     assert (laid.workspace / "README.rst").read_text() == "about"
 
     own = write_tree(tmp_path / "b", {**RENAMED, "README.rst": "mine"})
     (own / "docs").symlink_to("calc")
-    laid = lay_out(own, image, tmp_path / "second")
+    laid = await lay_out(own, image, tmp_path / "second")
     assert laid.lent == ()
     assert (laid.workspace / "README.rst").read_text() == "mine"
 
 
-def test_nothing_is_lent_where_the_image_is_known(tmp_path: Path) -> None:
+async def test_nothing_is_lent_where_the_image_is_known(tmp_path: Path) -> None:
     """What the published package files read and the image lacks, it lacks."""
     known = PublishedImage(packages=PublishedFiles(same={"setup.py": ""}, all_named=True))
     image = Image(write_tree(tmp_path / "original", ORIGINAL), HIDDEN, RUN, known)
-    assert lay_out(write_tree(tmp_path / "a", RENAMED), image, tmp_path / "scratch").lent == ()
+    assert (await lay_out(write_tree(tmp_path / "a", RENAMED), image, tmp_path / "scratch")).lent == ()
 
 
 def test_strict_takes_published_imports_and_no_published_skip() -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from typing_extensions import override
 
 from groundup.domain.digests import digest_of
-from groundup.domain.errors import InfrastructureError, NetworkError, TaskError, reading_submission
+from groundup.domain.errors import InfrastructureError, NetworkError, TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.names import printable
 from groundup.domain.tasks import Task
@@ -50,7 +50,6 @@ from groundup.suites.nl2repobench.recipe import (
     own_names,
     pinned_lines,
 )
-from groundup.trees.writer import in_thread
 
 if TYPE_CHECKING:
     from groundup.registries.pypi.gateway import PyPIGateway
@@ -229,8 +228,7 @@ class NL2RepoOfficialGrader(Grader):
         declared, began = _declared(task), time.monotonic()
         laying = await self._laying(task, context)
         prepared = time.monotonic()
-        with reading_submission("the submission"):
-            laid = await in_thread(lay_out, submission, laying.image, context.scratch)
+        laid = await lay_out(submission, laying.image, context.scratch)
         ran: tuple[Ran, ...] = ()
         if laid.refused is None:
             spec = await asyncio.to_thread(laying.spec, laid.workspace)
@@ -309,7 +307,7 @@ class NL2RepoOfficialGrader(Grader):
     async def sandbox_spec(self, task: Task, workspace: Path, context: GradingContext) -> SandboxSpec:
         """Return the sandbox in which the commands ran, laid out anew; without a way to the package index."""
         laying = await self._laying(task, context)
-        spec = laying.spec(lay_out(workspace, laying.image, context.scratch).workspace)
+        spec = laying.spec((await lay_out(workspace, laying.image, context.scratch)).workspace)
         limits = spec.limits.but(command_s=24 * 3600.0, wall_clock_s=24 * 3600.0)
         return spec.but(limits=limits)
 

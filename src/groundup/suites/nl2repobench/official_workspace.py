@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from groundup.domain.errors import reading_submission
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.grading.library.haste import may_be_late
@@ -20,7 +21,7 @@ from groundup.suites.nl2repobench.official_rules import PACKAGE_FILES, delete_pa
 from groundup.suites.nl2repobench.published_image import NOTHING_KNOWN, PublishedImage
 from groundup.suites.nl2repobench.recipe import PublishedRun, Recipe
 from groundup.trees.walking import remove_tree
-from groundup.trees.writer import copy_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 
 class LaidOut(Record):
@@ -76,11 +77,16 @@ class Image(NamedTuple):
         return may_be_late(self.hidden, self.original, submission)
 
 
-def lay_out(submission: Path, image: Image | HeldImage, scratch: Path) -> LaidOut:
+async def lay_out(submission: Path, image: Image | HeldImage, scratch: Path) -> LaidOut:
     """Do with *submission* what the published evaluator does before the first command, below *scratch*.
 
     Raises `SubmissionError` for too large a tree, `TaskError` where a file of the image is not as the recipe says.
     """
+    with reading_submission("the submission"):
+        return await in_thread(_laid_out, submission, image, scratch)
+
+
+def _laid_out(submission: Path, image: Image | HeldImage, scratch: Path) -> LaidOut:
     workspace, upper = scratch / "workspace", scratch / "submission"
     workspace.mkdir(parents=True)
     copy_tree(submission, upper)

@@ -46,7 +46,6 @@ from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
 from groundup.suites.nl2repobench.fresh import Beside, FreshRuns
 from groundup.suites.nl2repobench.recipe import Recipe, expected_seconds
-from groundup.trees.walking import remove_tree
 from groundup.trees.writer import in_thread
 
 
@@ -249,11 +248,7 @@ class NL2RepoStrictGrader(Grader):
         """Compose, run, decide."""
         recipe = self._recipe(task)
         laid, tests = await in_thread(laid_out, submission, recipe.tests, context.scratch)
-        try:
-            return await self._graded(task, laid, recipe.but(tests=tests), context)
-        finally:
-            if laid != submission:
-                await in_thread(remove_tree, laid)
+        return await self._graded(task, laid, recipe.but(tests=tests), context)
 
     async def _graded(self, task: Task, submission: Path, recipe: Recipe, context: GradingContext) -> Graded:
         began = time.monotonic()
