@@ -131,10 +131,6 @@ class _Admitted:
     """Digest of what they say."""
     submissions: Collection[HandedIn]
 
-    def shared(self, other: "_Admitted") -> int:
-        """Return how many of its submissions are the other's, or nearly."""
-        return shared(self.submissions, other.submissions)
-
     def contradicts(self, other: "_Admitted") -> bool:
         """Whether both are said to be one run and say different things of it."""
         return self.created_at == other.created_at and self.verdicts != other.verdicts
@@ -147,7 +143,7 @@ class _Admitted:
 def _same_as(one: _Admitted, every: Iterable[_Admitted]) -> tuple[str, ...]:
     """Say of which other runs *one* has submissions, or nearly."""
     copied = [
-        (one.shared(other), other.entry.run)
+        (shared(one.submissions, other.submissions), other.entry.run)
         for other in every
         if other is not one and other.entry.run.suite == one.entry.run.suite
     ]

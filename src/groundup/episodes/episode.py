@@ -115,11 +115,6 @@ def _remove_histories(tree: Path) -> None:
                 remove_tree(place)
 
 
-def withheld_from(suite: Suite, task: Task) -> tuple[str, ...]:
-    """Return the packages that a subject must not find in registries."""
-    return tuple(sorted(ForAgents.of(suite).withheld(task)))
-
-
 class Episode:
     """An open attempt. All its files lie below *scratch*, which the opener removes."""
 
@@ -153,7 +148,7 @@ class Episode:
             limits=self.spec.limits,
             submit=self.submit,
             keep=keep,
-            withheld=withheld_from(self.grading.suite, task),
+            withheld=tuple(sorted(ForAgents.of(self.grading.suite).withheld(task))),
             original=told.fingerprint(task),
             environment=told.agent_environment(task),
             base=self.grading.backends.base,

@@ -33,7 +33,7 @@ def main() -> int:
         path for path in [*sys.argv[1:], *(variables.get(name, "") for name in _READ)] if os.path.isfile(path)
     ]
     asked = {
-        "argv": _listed([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
+        "argv": "[" + ", ".join(map(quoted, [os.path.basename(sys.argv[0]), *sys.argv[1:]])) + "]",
         "cwd": quoted(os.getcwd()),
         "environment": _table(variables),
         "files": _table({path: _read(path) for path in named}),
@@ -68,10 +68,6 @@ def _answered(question: str) -> tuple[int, dict[str, bytes]]:
         name, _, length = part.partition(":")
         texts[name], rest = rest[: int(length)], rest[int(length) :]
     return int(code), texts
-
-
-def _listed(texts: list[str]) -> str:
-    return "[" + ", ".join(map(quoted, texts)) + "]"
 
 
 def _table(texts: dict[str, str]) -> str:

@@ -134,14 +134,10 @@ async def judge(
                 for one in pending:
                     group.create_task(settle(one))
         except ExceptionGroup as failures:
-            raise _first(failures) from failures
-
-
-def _first(failures: "ExceptionGroup[Exception]") -> Exception:
-    """Return the failure to report of several that came together."""
-    return next(
-        (error for error in failures.exceptions if isinstance(error, GroundupError)), failures.exceptions[0]
-    )
+            raise next(
+                (error for error in failures.exceptions if isinstance(error, GroundupError)),
+                failures.exceptions[0],
+            ) from failures
 
 
 async def _judged(one: PendingJudgement, judge: ChatModel) -> Judgement:

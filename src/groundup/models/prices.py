@@ -224,11 +224,6 @@ class CostLedger:
         self._reserved: list[float] = []
         self._settled = asyncio.Event()
 
-    @property
-    def reserved_usd(self) -> float:
-        """What calls on their way may cost."""
-        return sum(self._reserved)
-
     async def reserve(self, usd: float) -> None:
         """Set *usd* aside for a call. Waits for other calls to settle when only they are in the way.
 
@@ -236,7 +231,7 @@ class CostLedger:
         """
         if self.limit_usd is None:
             return
-        while self.spent_usd + self.reserved_usd + usd > self.limit_usd:
+        while self.spent_usd + sum(self._reserved) + usd > self.limit_usd:
             if not self._reserved:
                 left = max(0.0, self.limit_usd - self.spent_usd)
                 raise BudgetSpentError(

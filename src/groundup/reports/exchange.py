@@ -62,7 +62,7 @@ def as_junit(report: Report) -> bytes:
         ElementTree.SubElement(suite, "properties")
         for row, state in zip(run.attempts, states, strict=True):
             time = _seconds(row.duration_s or 0)
-            names = {"classname": _token(run.suite), "name": _token(_name(row)), "time": time}
+            names = {"classname": _token(run.suite), "name": _token(f"{row.task}/{row.index}"), "time": time}
             test = ElementTree.SubElement(suite, "testcase", names)
             if state is not None:
                 ElementTree.SubElement(test, state, type=row.standing, message=_xml(_message(row)))
@@ -80,10 +80,6 @@ def _seconds(seconds: float) -> str:
 def _token(text: str) -> str:
     """Return a name as XML schemas want one: some text, without double spaces."""
     return " ".join(_xml(text).split()) or "-"
-
-
-def _name(row: AttemptRow) -> str:
-    return f"{row.task}/{row.index}"
 
 
 def _state(row: AttemptRow) -> str | None:

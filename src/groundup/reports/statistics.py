@@ -232,7 +232,7 @@ def power(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], difference: 
         deviation=math.sqrt(variance(differences)),
         tasks=len(pairs),
         detectable=_detectable(spread, len(pairs)),
-        tasks_needed=_tasks(spread, difference),
+        tasks_needed=max(_least(lambda tasks: _shows(spread, difference, tasks), _MOST_TASKS), LEAST_TASKS),
         attempts=fmean(sizes),
         attempts_needed=_attempts(pairs, spread, difference),
         attempts_known=any(size > 1 for size in sizes),
@@ -259,11 +259,6 @@ def _least(enough: Callable[[int], bool], most: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return min(high, most)
-
-
-def _tasks(spread: Sequence[float], difference: float) -> int:
-    """Return how many tasks are enough that differ as those at hand do."""
-    return max(_least(lambda tasks: _shows(spread, difference, tasks), _MOST_TASKS), LEAST_TASKS)
 
 
 def _detectable(spread: Sequence[float], tasks: int) -> float | None:

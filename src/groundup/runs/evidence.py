@@ -166,7 +166,7 @@ def steps(attempt: AttemptFolder, first: int = 0, kind: str = "") -> StepPage:
             for number, start, length in islice(places, first, first + STEPS_SHOWN)
         ]
     if parts is not None:
-        kept = [step.but(parts=_only(step.parts, parts)) for step in shown]
+        kept = [step.but(parts=tuple(part for part in step.parts if part.kind in parts)) for step in shown]
         shown = [step for step in kept if step.parts or not parts]
     names = sorted(kinds | (OF_REPLIES.keys() if "reply" in kinds else set()), key=_order)
     return StepPage(steps=tuple(shown), first=first, total=len(places), kinds=tuple(names))
@@ -295,10 +295,6 @@ def summaries(attempt: AttemptFolder, first: int, count: int) -> list[TurnSummar
 def _order(kind: str) -> tuple[int, str]:
     known = ("message", "reply", *OF_REPLIES, "result")
     return (known.index(kind) if kind in known else len(known), kind)
-
-
-def _only(parts: Sequence[Part], kinds: frozenset[str]) -> tuple[Part, ...]:
-    return tuple(part for part in parts if part.kind in kinds)
 
 
 def _places(file: Any, kind: str) -> tuple[list[tuple[int, int, int]], set[str]]:

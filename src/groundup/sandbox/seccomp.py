@@ -144,10 +144,6 @@ class Architecture(NamedTuple):
     audit: int
     column: int
 
-    def number(self, name: str) -> int | None:
-        """Return the number of a system call that the policy names."""
-        return (_MISSING | _REFUSED | _LOOKED_AT)[name][self.column]
-
 
 ARCHITECTURES: Mapping[str, Architecture] = {
     "x86_64": Architecture(0xC000003E, 0),
@@ -172,7 +168,7 @@ def _code(architecture: Architecture) -> Code:
         (_LOOKED_AT, checked.__getitem__),
     ):
         for name in names:
-            number = architecture.number(name)
+            number = (_MISSING | _REFUSED | _LOOKED_AT)[name][architecture.column]
             if number is not None:
                 calls[number] = code_of(name)
     # `ranges` takes the last start that is not above the number, so each call that the policy names needs a start

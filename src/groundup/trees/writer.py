@@ -95,10 +95,6 @@ class TreeWriter:
             with suppress(InfrastructureError):  # the first failure is the one to report
                 remove_tree(self._destination)
 
-    @property
-    def bytes_left(self) -> int:
-        return self.limits.bytes - self._bytes
-
     def drop(self, parts: Parts, why: str) -> None:
         """Note that something was left out."""
         self._dropped_count += 1
@@ -184,7 +180,7 @@ class TreeWriter:
 
     def require(self, size: int, parts: Parts) -> None:
         """Raise `SubmissionError` when *size* more bytes are too many."""
-        if size > self.bytes_left:
+        if size > self.limits.bytes - self._bytes:
             raise SubmissionError(
                 f"the tree holds more than {self.limits.bytes} bytes (passed at {shown(parts)[:120]}); "
                 "leave out large files that are not part of the repository"

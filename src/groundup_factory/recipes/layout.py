@@ -116,7 +116,7 @@ def read_layout(
     config = read_config(root)
     arguments, notes = _arguments(root, roots, packages, commands, test_files)
     ini, late = config.lines(packages)
-    helpers = [name for name in packages if "test" in name.lower() and not _is_plugin(name)]
+    helpers = [name for name in packages if "test" in name.lower() and not name.startswith("pytest")]
     if len(helpers) == len(packages):
         helpers = []
     packages = tuple(name for name in packages if name not in helpers)
@@ -270,10 +270,6 @@ def _protected(
     helping = [place if (root / place).is_dir() else f"{place}.py" for place in _places(roots, helpers)]
     found = dict.fromkeys([*arguments, *published, *conftests, *helping])
     return tuple(path for path in found if not set(map(str, Path(path).parents)) & found.keys())
-
-
-def _is_plugin(name: str) -> bool:
-    return name.startswith("pytest")
 
 
 def _distribution(project: OriginalProject) -> Distribution | None:

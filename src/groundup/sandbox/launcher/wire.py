@@ -18,13 +18,9 @@ OPEN_FILES = 65536
 """What one process of a guest may have open, where the machine allows it."""
 
 
-def encode(message: dict[str, object]) -> bytes:
-    return json.dumps(message).encode()
-
-
 def send(channel: socket.socket, message: dict[str, object], descriptors: tuple[int, ...] = ()) -> None:
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
-    channel.sendmsg([encode(message)], rights, socket.MSG_NOSIGNAL)
+    channel.sendmsg([json.dumps(message).encode()], rights, socket.MSG_NOSIGNAL)
 
 
 def receive(channel: socket.socket) -> tuple[bytes, list[int]]:

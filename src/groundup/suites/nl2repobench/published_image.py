@@ -59,10 +59,6 @@ class PublishedFiles(Record):
         return len(self.differs) + len(self.added)
 
     @property
-    def is_known(self) -> bool:
-        return bool(self.by_rule or self.unknown)
-
-    @property
     def is_proven(self) -> bool:
         """Whether every file of the image is the original's, or follows from it by rules."""
         return self.by_rule > 0 and not self.unknown
@@ -81,7 +77,7 @@ class PublishedFiles(Record):
 
     def told(self) -> str:
         """Say in few words what a run with these files has run."""
-        if not self.is_known:
+        if not self.by_rule and not self.unknown:
             return "upstream's"
         if not self.unknown:
             return "published"
