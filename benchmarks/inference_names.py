@@ -32,7 +32,7 @@ from packaging.requirements import Requirement
 
 from groundup.sources.files import read_tree
 from groundup.sources.names import NAMESPACES, companions, is_standard, normalised, table, words
-from groundup.sources.python_layout import lay_out
+from groundup_infer.python_layout import lay_out
 
 SOURCES = Path(__file__).parent.parent / "src"
 DATA = SOURCES / "groundup/sources/data"

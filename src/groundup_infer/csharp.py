@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.sources.files import READ, SourceFiles
-from groundup.sources.python_layout import SourcePlace
 from groundup_infer.csharp_files import csharp_imports, line_with, mentioned, test_attributes
 from groundup_infer.csharp_packages import (
     ASPNET,
@@ -30,6 +29,7 @@ from groundup_infer.csharp_packages import (
 from groundup_infer.csharp_projects import NO_PROJECT, Project, owners, read_projects
 from groundup_infer.csharp_references import ProjectFiles, Use, all_referenced, referenced
 from groundup_infer.csharp_settings import ProjectSettings
+from groundup_infer.python_layout import SourcePlace
 from groundup_infer.records import (
     EVIDENCE_KEPT,
     Evidence,

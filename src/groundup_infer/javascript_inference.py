@@ -12,7 +12,7 @@ from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.files import READ, STYLES, SUFFIXES, SourceFile, SourceFiles, as_utf8, grammar_of
 from groundup.sources.names import words
 from groundup.sources.project_files import json_of
-from groundup.sources.python_layout import SourcePlace
+from groundup_infer.python_layout import SourcePlace
 from groundup_infer.records import (
     EVIDENCE_KEPT,
     Evidence,

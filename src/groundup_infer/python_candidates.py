@@ -15,11 +15,6 @@ from groundup.sources.names import (
     popular,
     python_provider,
 )
-from groundup.sources.python_layout import (
-    PythonLayout,
-    SourcePlace,
-    lay_out,
-)
 from groundup_infer.python_features import Features, ImportUse, features, optional_words, setting_of
 from groundup_infer.python_imports import (
     Import,
@@ -31,6 +26,11 @@ from groundup_infer.python_imports import (
     oldest_python,
     python_imports,
     walk,
+)
+from groundup_infer.python_layout import (
+    PythonLayout,
+    SourcePlace,
+    lay_out,
 )
 
 

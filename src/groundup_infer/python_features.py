@@ -11,16 +11,16 @@ from groundup.sources.names import (
     normalised,
     words,
 )
-from groundup.sources.python_layout import (
-    PythonLayout,
-    SourcePlace,
-)
 from groundup_infer.python_imports import (
     Import,
     Reach,
     Reached,
     is_eager,
     shares,
+)
+from groundup_infer.python_layout import (
+    PythonLayout,
+    SourcePlace,
 )
 from groundup_infer.records import (
     Manner,

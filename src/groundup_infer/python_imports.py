@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.names import NAMESPACES
-from groundup.sources.python_layout import PythonLayout, SourcePlace
+from groundup_infer.python_layout import PythonLayout, SourcePlace
 from groundup_infer.records import Manner
 
 _QUERY = """

@@ -8,24 +8,25 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from groundup.sources.files import READ, SourceFiles, below
+from groundup.sources.files import READ, SourceFiles
 from groundup.sources.names import (
     NAMESPACES,
     normalised,
-)
-from groundup.sources.python_layout import (
-    PythonLayout,
-    SourcePlace,
-    enclosing_folder,
-    modules_beside,
-    outside,
-    projects_below,
 )
 from groundup_infer.python_candidates import DistributionCandidate, collect
 from groundup_infer.python_features import ImportUse
 from groundup_infer.python_imports import (
     Reach,
     is_eager,
+)
+from groundup_infer.python_layout import (
+    PythonLayout,
+    SourcePlace,
+    below,
+    enclosing_folder,
+    modules_beside,
+    outside,
+    projects_below,
 )
 from groundup_infer.records import (
     EVIDENCE_KEPT,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from groundup.domain.languages import DependencyLanguage
 from groundup.domain.records import Record
-from groundup.sources.python_layout import SourcePlace
+from groundup_infer.python_layout import SourcePlace
 
 Language = DependencyLanguage
 """The languages whose imports are understood."""

@@ -15,7 +15,7 @@ from groundup.grammars import ancestors, captures, line_of, parse, text_of
 from groundup.sources.files import SourceFile, SourceFiles, as_utf8
 from groundup.sources.names import table, words
 from groundup.sources.project_files import toml_of
-from groundup.sources.python_layout import SourcePlace
+from groundup_infer.python_layout import SourcePlace
 from groundup_infer.records import (
     EVIDENCE_KEPT,
     Evidence,

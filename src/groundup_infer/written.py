@@ -12,11 +12,11 @@ from groundup.languages.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
 from groundup.manifests.sections import ManifestFormat
 from groundup.sources.files import SourceFiles, read_tree
-from groundup.sources.python_layout import SourcePlace, modules_beside, projects_below
 from groundup.suites.dibench.dataset import InstanceProblem, Read
 from groundup.suites.dibench.registry_check import crate_name
 from groundup_infer.csharp_packages import ASPNET
 from groundup_infer.inference import infer_tree
+from groundup_infer.python_layout import SourcePlace, modules_beside, projects_below
 from groundup_infer.records import InferredDependency, InferredKind, Manner
 
 WRITABLE = frozenset({

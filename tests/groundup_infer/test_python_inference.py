@@ -6,8 +6,8 @@ import pytest
 from benchmarks.inference_names import import_roots
 
 from groundup.sources.names import is_standard, python_provider
-from groundup.sources.python_layout import SourcePlace, lay_out
 from groundup_infer.python_imports import oldest_python
+from groundup_infer.python_layout import SourcePlace, lay_out
 from groundup_infer.records import InferredKind
 from tests.groundup_infer.trees import inferred, names, tree_of
 

@@ -1,7 +1,7 @@
 """Which modules run when a package is imported."""
 
-from groundup.sources.python_layout import lay_out
 from groundup_infer.python_imports import Reach, local_targets, python_imports, walk
+from groundup_infer.python_layout import lay_out
 from tests.groundup_infer.trees import tree_of
 
 

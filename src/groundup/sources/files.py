@@ -60,17 +60,6 @@ class SourceFiles(NamedTuple):
     """Python modules of the repository's other projects -> the distribution that each is of."""
 
 
-def below(tree: SourceFiles, folder: str) -> SourceFiles:
-    """Return what of *tree* lies in *folder*, with paths relative to it."""
-    start = len(folder) + 1
-    return tree._replace(
-        sources=tuple(
-            one._replace(path=one.path[start:]) for one in tree.sources if one.path.startswith(f"{folder}/")
-        ),
-        manifests={path[start:]: data for path, data in tree.manifests.items() if path.startswith(f"{folder}/")},
-    )
-
-
 _MANIFESTS = re.compile(
     r"(^|/)(pyproject\.toml|setup\.cfg|setup\.py|Cargo\.toml|package\.json|[tj]sconfig[^/]*\.json|[^/]+\.(cs|fs|vb)proj"
     r"|Directory\.Build\.(props|targets)|global\.json|stylecop\.json|version\.json|FodyWeavers\.xml|BannedSymbols\.txt"

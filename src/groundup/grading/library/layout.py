@@ -20,7 +20,7 @@ from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree
 
 if TYPE_CHECKING:
-    from groundup.sources.python_layout import PythonProject
+    from groundup.sources.python_project import PythonProject
 
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 _LARGEST = 1024 * 1024
@@ -148,7 +148,7 @@ def _project_files(submission: Path) -> dict[str, bytes]:
 
 
 def _project(submission: Path) -> "PythonProject":
-    from groundup.sources.python_layout import read_project  # for the few that lie elsewhere
+    from groundup.sources.python_project import read_project  # for the few that lie elsewhere
 
     return read_project(SourceFiles((), _project_files(submission), whole=True))
 
