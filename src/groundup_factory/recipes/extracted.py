@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.hidden import HiddenTests, source_files
 from groundup.grammars import python_tree
-from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.suites.sets import canary_line
 

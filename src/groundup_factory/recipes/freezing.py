@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from groundup.domain.errors import TaskError
-from groundup.environments.locking import lock_requirements
 from groundup.extensions import require
 from groundup.grading.context import GradingContext, processors
 from groundup.grading.library.decision import decide
@@ -20,6 +19,7 @@ from groundup.sandbox.protocol import CommandResult
 from groundup.suites.nl2repobench.published import graded_tree
 from groundup.suites.nl2repobench.recipe import Excluded, Frozen, Recipe, RecipeEnvironment, Why
 from groundup_factory.recipes.case_order import case_order
+from groundup_factory.recipes.locking import lock_requirements
 
 RUNS = 3
 _LEAST_TIMEOUT_S = 60.0

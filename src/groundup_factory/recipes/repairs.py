@@ -18,10 +18,9 @@ from groundup.domain.errors import TaskError
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution, run_hidden_tests
-from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, source_files
 from groundup.settings import load
 from groundup.sources.names import is_standard, python_provider, words
-from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.published import original_tree
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup_factory.recipes.candidates import fetched, open_index, releases

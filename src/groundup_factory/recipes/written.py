@@ -15,10 +15,9 @@ from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.names import printable
 from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import sandbox_to_look_around
-from groundup.grading.library.hidden import LibraryUnderTest
+from groundup.grading.library.hidden import LibraryUnderTest, source_files
 from groundup.models.protocol import ChatModel, ContextOverflowError, RefusedError
 from groundup.sandbox.protocol import Command
-from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.recipe import Recipe
 from groundup.trees.writer import in_thread
 from groundup_factory.recipes.extracted import (

@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from pydantic import Field
@@ -176,3 +177,15 @@ class LibraryUnderTest(NamedTuple):
     """Its tests, and nothing of its library, are laid over the submission."""
     hidden: HiddenTests
     environment: PythonEnvironment
+
+
+def source_files(original: Path, tests: HiddenTests) -> Iterator[Path]:
+    """Yield the Python files of the original's packages, protected ones left out."""
+    for root in tests.import_roots:
+        for package in tests.packages:
+            place = original / root / PurePosixPath(*package.split("."))
+            files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+            for path in files:
+                inner = path.relative_to(original)
+                if path.is_file() and not any(inner.is_relative_to(kept) for kept in tests.protected):
+                    yield path

@@ -19,7 +19,7 @@ _OTHERS = frozenset({"_vendor", "_vendored", "vendor", "vendored", "third_party"
 
 def fingerprint_of(recipe: Recipe, original: Path) -> "Fingerprint":
     """Return the fingerprint of the tree *original*: its own source files, without what it vendors and tests."""
-    from groundup.suites.nl2repobench.absence import source_files  # to make one only
+    from groundup.grading.library.hidden import source_files  # to make one only
     from groundup.trees.fingerprints import Fingerprint
 
     sources = {str(path.relative_to(original)): path for path in source_files(original, recipe.tests)}

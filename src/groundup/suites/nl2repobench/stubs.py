@@ -4,8 +4,8 @@ import ast
 from enum import StrEnum
 from pathlib import Path
 
+from groundup.grading.library.hidden import source_files
 from groundup.grammars import python_tree
-from groundup.suites.nl2repobench.absence import source_files
 from groundup.suites.nl2repobench.recipe import Recipe
 
 

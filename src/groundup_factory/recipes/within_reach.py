@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
-from groundup.grading.library.hidden import HiddenTests
+from groundup.grading.library.hidden import HiddenTests, source_files
 
 _LEAST_LINES = 15
 """Shorter files are alike by accident."""
@@ -54,18 +54,6 @@ def find_answers(original: Path, tests: HiddenTests, environment: PythonEnvironm
 def _own(original: Path, tests: HiddenTests) -> Iterator[tuple[str, frozenset[str]]]:
     for path in source_files(original, tests):
         yield str(path.relative_to(original)), _lines(path)
-
-
-def source_files(original: Path, tests: HiddenTests) -> Iterator[Path]:
-    """Yield the Python files of the original's packages, protected ones left out."""
-    for root in tests.import_roots:
-        for package in tests.packages:
-            place = original / root / PurePosixPath(*package.split("."))
-            files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
-            for path in files:
-                inner = path.relative_to(original)
-                if path.is_file() and not any(inner.is_relative_to(kept) for kept in tests.protected):
-                    yield path
 
 
 def _reachable(original: Path, tests: HiddenTests, environment: PythonEnvironment) -> Iterator[tuple[str, Path]]:
