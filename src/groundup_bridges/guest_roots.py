@@ -18,10 +18,10 @@ from typing_extensions import override
 
 from groundup.domain.errors import SandboxError
 from groundup.sandbox.composition import HOME, ROOT_FOLDERS, write_etc
-from groundup.sandbox.host_folders import HostFolder, HostPod
 from groundup.sandbox.protocol import Mount, Sandbox, SandboxSpec
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import share_tree
+from groundup_bridges.host_folders import HostFolder, HostPod
 from groundup_bridges.inplace import InPlace, InPlaceFolder, InPlaceProvider, end_all_of, give, let_read, remove
 
 FIRST_USER = 60600

@@ -21,10 +21,10 @@ from typing_extensions import override
 
 from groundup.domain.errors import SandboxError, UsageError
 from groundup.sandbox.composition import HOME, base_environment
-from groundup.sandbox.host_folders import HostFolder
 from groundup.sandbox.protocol import WORKSPACE, Closing, Command, Enforcement, Mount, Pod, SandboxSpec
 from groundup.settings import Settings
 from groundup.trees.walking import remove_tree
+from groundup_bridges.host_folders import HostFolder
 
 GUEST = 1000
 """The user and group that guests are; no program of the image may be theirs."""

@@ -14,7 +14,8 @@ import pytest
 from tests.cli.conftest import TWO, Groundup
 from tests.patience import patient
 
-HOST = ("--sandbox", "tests.sandbox.host:create")
+pytestmark = pytest.mark.needs("groundup_bridges")  # which has such a sandbox
+HOST = ("--sandbox", "tests.groundup_bridges.host:create")
 
 
 def test_one_command_runs_beside_a_copy_of_the_submission(groundup: Groundup, tmp_path: Path) -> None:

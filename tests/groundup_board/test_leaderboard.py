@@ -328,7 +328,7 @@ def test_a_bundle_names_no_code_to_load(groundup: Groundup, bundle: Path) -> Non
 def test_the_bundle_does_not_choose_the_sandbox(groundup: Groundup, predict: Predict, tmp_path: Path) -> None:
     """A run in a sandbox of another kind is graded again in the verifier's."""
     predictions = predict({"task-0000": "good"})
-    groundup("evaluate", TWO, "-p", predictions, "--run-id", "open", "--sandbox", "tests.sandbox.host:create")
+    groundup("evaluate", TWO, "-p", predictions, "--run-id", "open", "--sandbox", "tests.sandbox.fake:create")
     path = tmp_path / "open.tar.gz"
     groundup("leaderboard", "pack", "open", "-o", path)
     found = json.loads(groundup("leaderboard", "verify", path, "--suite", TWO, "--json").out)

@@ -10,9 +10,17 @@ from groundup.registries.crates import CratesSettings
 from groundup.registries.lending import LendingRules, RegistryLending
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.sandbox.protocol import SandboxSpec
-from tests.sandbox.host import HostProvider
+from tests.sandbox.fake import FakeProvider, FakeSandbox
 
 NOWHERE = RegistrySettings(indexes=(Index(url="http://127.0.0.1:9/simple"),))
+
+
+class Homeless(FakeSandbox):
+    """A sandbox that writes nothing outside of its workspace."""
+
+    async def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Refuse it."""
+        raise PermissionError(path)
 
 
 class User:
@@ -65,10 +73,7 @@ async def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
         async with lender.lend(LendingRules(kinds=("maven",), refused={"maven": ("a:b",)})):
             pass
     (tmp_path / "work").mkdir()
-    async with (
-        HostProvider() as provider,
-        await provider.open(SandboxSpec(workspace=tmp_path / "work")) as sandbox,
-    ):
+    async with Homeless(FakeProvider(), SandboxSpec(workspace=tmp_path / "work"), {}) as sandbox:
         async with lender.lend(LendingRules(kinds=("pypi",))) as lent:
             assert (await lent.attach(sandbox))["UV_DEFAULT_INDEX"].startswith("http://127.0.0.1:")
         async with lender.lend(LendingRules(kinds=("crates",))) as lent:

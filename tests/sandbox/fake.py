@@ -7,8 +7,17 @@ from collections.abc import Callable, Mapping
 
 from groundup.domain.errors import SandboxError
 from groundup.inside.stopwatch import Reading, Stopwatch
-from groundup.sandbox.host_folders import GuestPlaces
-from groundup.sandbox.protocol import Closing, Command, CommandResult, Ending, Enforcement, Pod, SandboxSpec, Usage
+from groundup.sandbox.protocol import (
+    Closing,
+    Command,
+    CommandResult,
+    Ending,
+    Enforcement,
+    GuestPlaces,
+    Pod,
+    SandboxSpec,
+    Usage,
+)
 from groundup.settings import Settings
 
 Script = Callable[[SandboxSpec, Command], CommandResult]

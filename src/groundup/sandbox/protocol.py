@@ -4,6 +4,8 @@ Owns the request and response records and the three protocols: `SandboxProvider`
 Knows nothing of tasks or grades. Everything that comes out of a sandbox is hostile: callers validate it.
 """
 
+import posixpath
+import re
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
@@ -55,6 +57,29 @@ class SandboxSpec(Record):
         default=False, description="whether the guest may write beside the mounts, as in a container"
     )
     label: str = Field(default="sandbox", description="for messages and `doctor`")
+
+
+class GuestPlaces:
+    """The workspace and mounts of one specification."""
+
+    def __init__(self, spec: SandboxSpec) -> None:
+        pairs = [(WORKSPACE, spec.workspace), *((mount.target, mount.source) for mount in spec.mounts)]
+        self._pairs = sorted(pairs, key=lambda pair: -len(pair[0]))  # the innermost wins
+        targets = "|".join(re.escape(target) for target, _ in self._pairs)
+        self._named = re.compile(rf"(?<![\w.-])({targets})(?![\w.-])")
+
+    def host(self, path: str) -> Path | None:
+        """Return where *path* lies on the host; None when it is neither in the workspace nor in a mount."""
+        path = posixpath.normpath(posixpath.join(WORKSPACE, path))
+        for target, source in self._pairs:
+            if path == target or path.startswith(f"{target}/"):
+                return source / path[len(target) :].lstrip("/")
+        return None
+
+    def rewritten(self, text: str) -> str:
+        """Return *text* with every guest's path in it replaced by the host's."""
+        sources = dict(self._pairs)
+        return self._named.sub(lambda match: str(sources[match[1]].absolute()), text)
 
 
 class Ending(StrEnum):

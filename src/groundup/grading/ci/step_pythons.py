@@ -13,8 +13,7 @@ from groundup.environments.interpreters import BUNDLED
 from groundup.environments.requests import ENVIRONMENT_TARGET, PYTHON_TARGET, PythonEnvironment, PythonRequest
 from groundup.grading.ci.plan import MINORS
 from groundup.registries.pypi.poetry import lay_poetry_plugin
-from groundup.sandbox.host_folders import GuestPlaces
-from groundup.sandbox.protocol import Mount, SandboxSpec
+from groundup.sandbox.protocol import GuestPlaces, Mount, SandboxSpec
 
 _TOOL_CACHE = "/opt/hostedtoolcache/Python"
 

@@ -10,8 +10,8 @@ import pytest
 
 from groundup.domain.errors import SandboxError
 from groundup.sandbox.protocol import Command, SandboxSpec
+from tests.groundup_bridges.host import HostProvider
 from tests.sandbox.contract import SandboxContract
-from tests.sandbox.host import HostProvider
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from groundup.sandbox.host_folders import HostFolder, HostPod
 from groundup.sandbox.protocol import Closing, Enforcement, SandboxSpec
 from groundup.settings import Settings
+from groundup_bridges.host_folders import HostFolder, HostPod
 
 
 def create(settings: Settings) -> "HostProvider":
