@@ -145,9 +145,9 @@ class LineToDriver(MemorySink):
         self._sitting, steps = json.loads(await self.asked("begin", ""))
         self._recorded = tuple(steps)
 
-    async def asked(self, what: str, text: str, data: bytes = b"") -> str:
+    async def asked(self, what: str, text: str) -> str:
         """Return what the relay answers. Raises what it says; can be called from any event loop."""
-        return await asyncio.wrap_future(self._begun(what, text, data))
+        return await asyncio.wrap_future(self._begun(what, text))
 
     @override
     @contextmanager
@@ -157,7 +157,7 @@ class LineToDriver(MemorySink):
 
     def append(self, kind: str, **fields: JsonValue) -> None:
         """Record a step; the driver has it on its disk when this returns."""
-        self._begun("step", json.dumps({"kind": kind, **fields}), b"").result()
+        self._begun("step", json.dumps({"kind": kind, **fields})).result()
 
     def recorded(self) -> tuple[Mapping[str, JsonValue], ...]:
         """Return the steps of earlier tries."""
@@ -167,7 +167,7 @@ class LineToDriver(MemorySink):
     def keep_agent_log(self, name: str, content: bytes) -> None:
         self._begun("log", name, content).result()
 
-    def _begun(self, what: str, text: str, data: bytes) -> Any:
+    def _begun(self, what: str, text: str, data: bytes = b"") -> Any:
         # Connections belong to the worker's event loop, and agents run in another one.
         return asyncio.run_coroutine_threadsafe(self._ask(what, text, data), self._worker.loop.asyncio_loop)
 

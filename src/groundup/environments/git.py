@@ -46,9 +46,9 @@ async def answers(repository: str, mirror: str | None, timeout_s: float = _ANSWE
     return (await _asked(repository, mirror, timeout_s, "HEAD")).ok
 
 
-async def tags_of(repository: str, mirror: str | None, timeout_s: float = _ANSWER_S) -> dict[str, str]:
+async def tags_of(repository: str, mirror: str | None) -> dict[str, str]:
     """Return the tags of *repository* and `HEAD`, each with its commit. Raises `NetworkError`."""
-    printed = await _asked(repository, mirror, timeout_s, "HEAD", "refs/tags/*")
+    printed = await _asked(repository, mirror, _ANSWER_S, "HEAD", "refs/tags/*")
     if not printed.ok:
         raise NetworkError(f"{repository} cannot be asked for its tags: {_complaint(printed)}; {_ADVICE}")
     found = {}

@@ -151,8 +151,6 @@ async def maven_sandbox(
     provider: SandboxProvider,
     registry: MavenClient,
     limits: Limits = BUILD_LIMITS,
-    user_is_root: bool = False,
-    label: str = "Maven build",
 ) -> AsyncIterator[MavenSandbox]:
     """Yield a sandbox around *project*, its local repository being the writable folder *repository*."""
     spec = SandboxSpec(
@@ -161,9 +159,8 @@ async def maven_sandbox(
         environment=toolchain.environment_within(limits.memory_mb),
         path=toolchain.path,
         limits=limits,
-        user="root" if user_is_root else "ordinary",
         system="host",
-        label=label,
+        label="Maven build",
     )
     async with MavenGateway(registry) as gateway, await provider.open(spec) as opened:
         supplies = gateway.supplies(await gateway.attach(opened))
@@ -372,8 +369,6 @@ class JavaBuilder:
         toolchain: JavaToolchain,
         start_from: MavenRepository | None,
         limits: Limits = BUILD_LIMITS,
-        *,
-        user_is_root: bool = False,
     ) -> AsyncIterator[MavenSandbox]:
         """Yield a sandbox with Maven around *project*; its repository, a copy of another, lies in *room*."""
         if start_from is None:
@@ -390,7 +385,6 @@ class JavaBuilder:
                 provider=self._provider,
                 registry=registry,
                 limits=limits,
-                user_is_root=user_is_root,
             ) as opened,
         ):
             yield opened

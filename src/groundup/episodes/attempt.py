@@ -52,7 +52,7 @@ REPEATS = Repeats()
 """What is repeated for one attempt, and how often: docs/grading.md has it as a table."""
 
 
-async def graded_unless_starved(grade: Callable[[str], Awaitable[Graded]], repeats: Repeats = REPEATS) -> Graded:
+async def graded_unless_starved(grade: Callable[[str], Awaitable[Graded]]) -> Graded:
     """Return what *grade* makes of a submission, in a place of the given name; asked twice where load may decide.
 
     The second grading counts, and is never cached. Two that lost the same tests are a verdict, however busy the
@@ -62,7 +62,7 @@ async def graded_unless_starved(grade: Callable[[str], Awaitable[Graded]], repea
     # A limit that was passed, or a loss of points, while the machine kept the guest waiting may be the machine's
     # doing, and so may the loss of tests that are known to be a matter of milliseconds.
     first, starved = await _noted(grade, "grading")
-    if repeats.gradings < 2 or not (first.repeat_alone or _is_doubtful(first, starved)):
+    if not (first.repeat_alone or _is_doubtful(first, starved)):
         return first
     again, starved = await _noted(grade, _AGAIN)
     is_fair = (first.verdict.by_time and again.verdict.by_time) or starved < _HEAVY or not _mentions_time(again)

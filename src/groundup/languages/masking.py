@@ -71,11 +71,6 @@ class MaskReport(Record):
     """Manifests that could not be understood and were left as they are: one sentence each."""
     leaks: tuple[Leak, ...] = ()
 
-    @property
-    def clean(self) -> bool:
-        """Whether no file that was looked at still holds the answer."""
-        return not self.refused and not self.leaks
-
 
 def mask_repository(
     root: Path,

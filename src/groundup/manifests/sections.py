@@ -213,7 +213,7 @@ def whole_lines(source: Text, span: Span) -> Span:
     return Span(source.line_start(span.start), source.line_end(last))
 
 
-def with_touching_comments(source: Text, lines: Span, marks: str = "#") -> Span:
+def with_touching_comments(source: Text, lines: Span) -> Span:
     """Widen *lines* by the comment lines directly above and below, which are about what is declared there.
 
     A comment directly above a `[header]` belongs to the header and stays.
@@ -221,11 +221,11 @@ def with_touching_comments(source: Text, lines: Span, marks: str = "#") -> Span:
     start, end, text = lines.start, lines.end, source.text
     while start > 0:
         above = source.line_start(start - 1)
-        if _first(source, above) not in tuple(marks):
+        if _first(source, above) != "#":
             break
         start = above
     below = end
-    while below < len(text) and text[below - 1] == "\n" and _first(source, below) in tuple(marks):
+    while below < len(text) and text[below - 1] == "\n" and _first(source, below) == "#":
         below = source.line_end(below)
     if text[below : below + 1] != "[":
         end = below

@@ -253,12 +253,12 @@ class RegistryClient(Closing, Generic[S]):
 
     # --- files
 
-    def _at_hand(self, sha256: str | None, *, verified: bool, stale: bool = False) -> FileFound | None:
+    def _at_hand(self, sha256: str | None, *, verified: bool) -> FileFound | None:
         """Return a file that is in the cache."""
         path = self.cache.file(sha256) if sha256 else None
         if path is None or sha256 is None:
             return None
-        return FileFound(path, sha256, path.stat().st_size, from_cache=True, verified=verified, stale=stale)
+        return FileFound(path, sha256, path.stat().st_size, from_cache=True, verified=verified)
 
     async def _downloaded(self, url: str, hashes: Mapping[str, str]) -> FileFound:
         """Fetch a file into the cache. Raises `UnknownPackageError`; `NetworkError` when its hashes are others."""

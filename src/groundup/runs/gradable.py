@@ -84,16 +84,6 @@ class Host(Record):
         return not self.has_mirror and bool(asked) and not any(asked)
 
 
-def standing_of(suite: str, settings: Settings) -> Gradable:
-    """Return how many tasks of *suite* can be graded here, and what the others lack, as `doctor` counts them."""
-
-    async def found() -> Gradable:
-        _, (one,) = await gradable(settings, await index_trouble(environment()), [suite])
-        return one
-
-    return asyncio.run(found())
-
-
 async def gradable(
     settings: Settings, index: str = "", named: Sequence[str] | None = None
 ) -> tuple[Host, tuple[Gradable, ...]]:

@@ -1,7 +1,7 @@
 """The records that lie in a run folder. Owns their shape; what they mean is decided elsewhere."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -333,8 +333,3 @@ class VerdictLine(Record):
     def settles(self) -> bool:
         """Whether the attempt is not pending any more."""
         return self.verdict is None or self.verdict.settles
-
-
-def latest(lines: Iterable[VerdictLine]) -> dict[AttemptKey, VerdictLine]:
-    """Return the line that counts for each attempt: its last."""
-    return {line.attempt: line for line in lines}

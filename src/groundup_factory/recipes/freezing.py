@@ -33,7 +33,7 @@ _SLOWNESS = 10
 """How much slower than the oracle a submission, or the machine on which it is graded, may be."""
 
 
-async def freeze(draft: Recipe, context: GradingContext, *, runs: int = RUNS, relock: bool = False) -> Recipe:
+async def freeze(draft: Recipe, context: GradingContext, *, runs: int = RUNS) -> Recipe:
     """Return *draft* with its lock, its expected ids and what was measured.
 
     Raises `TaskError` when the oracle does not work, when a test fails for no reason that the draft gives, or when
@@ -42,7 +42,7 @@ async def freeze(draft: Recipe, context: GradingContext, *, runs: int = RUNS, re
     require("groundup_integrity", "making a recipe")
     from groundup_integrity.false_records import false_record
 
-    recipe = draft if draft.environment.lock and not relock else await locked(draft)
+    recipe = draft if draft.environment.lock else await locked(draft)
     environment = await context.builder.python(recipe.environment.request())
     original = await graded_tree(recipe, context)
     whole = LibraryUnderTest(original, original, recipe.tests.but(case_order={}), environment)

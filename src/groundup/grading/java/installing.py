@@ -50,26 +50,24 @@ class JavaInstalled(Record):
     log: bytes = b""
 
 
-async def install_java(
-    submission: Path, lifecycle: Lifecycle, context: GradingContext, *, major: int = JAVA
-) -> JavaInstalled:
+async def install_java(submission: Path, lifecycle: Lifecycle, context: GradingContext) -> JavaInstalled:
     """Resolve and compile a copy of *submission*, in a slot of the machine. Raises `InfrastructureError`."""
     async with context.slots.taken():
-        return await _installed(submission, lifecycle, context, major)
+        return await _installed(submission, lifecycle, context)
 
 
-async def _installed(submission: Path, lifecycle: Lifecycle, context: GradingContext, major: int) -> JavaInstalled:
+async def _installed(submission: Path, lifecycle: Lifecycle, context: GradingContext) -> JavaInstalled:
     began = time.monotonic()
     builder = java_builder(context)
     tree = context.scratch / "installed"
     await in_thread(copy_tree, submission, tree)
     files = await asyncio.to_thread(project_files, tree)
     installed = JavaInstalled(
-        outcome=InstallOutcome.UNDECLARED, tree=tree, toolchain=builder.toolchain(major), message=f"no {POM}"
+        outcome=InstallOutcome.UNDECLARED, tree=tree, toolchain=builder.toolchain(JAVA), message=f"no {POM}"
     )
     if POM in files:
         try:
-            installed = await _install(installed, MavenRequest(files=files, java=major), lifecycle, context)
+            installed = await _install(installed, MavenRequest(files=files, java=JAVA), lifecycle, context)
         except OutOfTimeError:
             update = {
                 "outcome": InstallOutcome.TIMEOUT,
@@ -134,9 +132,9 @@ def java_builder(context: GradingContext) -> JavaBuilder:
     return context.builder.java
 
 
-def java_tools(context: GradingContext, major: int = JAVA) -> dict[str, str]:
+def java_tools(context: GradingContext) -> dict[str, str]:
     """Return the versions of what builds and runs Java here. Raises `InfrastructureError`."""
-    toolchain = java_builder(context).toolchain(major)
+    toolchain = java_builder(context).toolchain(JAVA)
     return {"jdk": toolchain.java, "maven": toolchain.maven}
 
 

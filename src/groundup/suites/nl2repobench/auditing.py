@@ -46,18 +46,16 @@ def carriers() -> tuple[str, ...]:
     return tuple(tomllib.loads(text)["distributions"])
 
 
-async def write_best_copy(
-    recipe: Recipe, destination: Path, context: GradingContext, *, guarded: bool = True
-) -> bool:
-    """Write the best copy of an original that the carriers hold into *destination*; return False for none.
+async def write_best_copy(recipe: Recipe, destination: Path, context: GradingContext) -> bool:
+    """Write the best copy of an original that the carriers hold, by the rules of the task's registry.
 
-    *guarded*: by the rules of the task's registry; otherwise as if nothing were refused.
+    It goes into *destination*; returns False where there is none.
     """
     fingerprint = await asyncio.to_thread(fingerprint_of, recipe, await original_tree(recipe, context))
-    names = withheld_names(recipe.task, recipe) if guarded else ()
+    names = withheld_names(recipe.task, recipe)
     best: dict[str, bytes] = {}
     most = 0
-    async with context.builder.gateway(refused=names, original=fingerprint if guarded else None) as index:
+    async with context.builder.gateway(refused=names, original=fingerprint) as index:
         for pin in carriers() if index is not None else ():
             assert index is not None  # there is no pin otherwise
             path = await _fetched(index, pin)

@@ -354,14 +354,14 @@ class TaskFolders(Record):
     version: str
 
 
-def read_dataset(folder: Path, shipped: Mapping[str, ServiceTask] | None = None) -> TaskFolders:
+def read_dataset(folder: Path) -> TaskFolders:
     """Read all task folders below *folder*. Raises `UsageError` naming what is wrong."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; point to a checkout of the published data")
     if (folder / TASK_FILE).is_file():
         raise UsageError(f"{folder} is one task; name the folder around it, {folder.absolute().parent}")
     root = next((folder / name for name in _ROOTS if (folder / name).is_dir()), folder)
-    known = shipped_tasks() if shipped is None else shipped
+    known = shipped_tasks()
     folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
     problems = tuple(_read_problem(path, known) for path in folders)
     if not problems:
