@@ -13,6 +13,7 @@ import pytest
 
 from groundup.api.reports import write_plots, write_report
 from groundup.domain.errors import MissingExtraError, UsageError
+from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Score
 from groundup.reports.formats import ShownReport
 from groundup.reports.forms import FORMS
@@ -171,6 +172,20 @@ def test_ci_servers_read_how_each_attempt_ended() -> None:
     root = ElementTree.fromstring(report().written("junit"))
     counts = [(one.get("tests"), one.get("failures"), one.get("errors"), one.get("skipped")) for one in root]
     assert counts == [("4", "2", "1", "0"), ("4", "1", "1", "0")]
+
+
+def test_all_points_of_what_is_not_complete_are_unsolved_everywhere() -> None:
+    """A service that was not deployed passes in no CI server, and no plot calls it solved."""
+    config, lines = run_of("base", {"one": [(2, 2)], "two": [(2, 2)]})
+    key = AttemptKey(task="two")
+    verdict = lines[key].verdict
+    assert verdict is not None
+    lines[key] = lines[key].but(verdict=verdict.but(complete=False))
+    made = ShownReport.of(report_of([(config, lines)]))
+    (suite,) = ElementTree.fromstring(made.written("junit"))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    (row,) = next(plot for plot in plots_of(made) if plot.name == "outcomes").rows
+    assert [(bar.series, bar.share) for bar in row.bars] == [("solved", 0.5), ("all points, unsolved", 0.5)]
 
 
 def test_what_was_not_attempted_fails_in_a_ci_server() -> None:

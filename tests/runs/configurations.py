@@ -6,6 +6,7 @@ from groundup.store.records import Predictions, References, RunConfiguration
 
 SUITE = "tests.runs.toy:create"
 TWO = "tests.runs.toy:create_two"
+SHRINKING = "tests.runs.toy:create_shrinking"
 BUILDER = "tests.runs.toy:create_builder"
 PROVIDER = "tests.runs.toy:create_provider"
 QUICK = RunOptions(jobs=2, retry_delay_s=0)

@@ -362,6 +362,17 @@ def test_kept_workspaces_lie_in_the_attempts_folder(settings: Settings) -> None:
     assert kept.read_text() == FIRST.task
 
 
+def test_what_was_graded_is_recorded_whatever_stops_the_attempt_then(settings: Settings, predict: Predict) -> None:
+    """A ^C that comes while the scratch folder is removed costs no verdict."""
+    predictions = predict({"task-0000": "stopped"})
+    finished = api.NewRun(evaluation(predictions), QUICK.but(jobs=1), settings, run_id="one").work()
+    verdict = finished.verdicts[FIRST]
+    assert verdict is not None
+    assert verdict.score is not None
+    assert verdict.score.value == 1.0
+    assert not (finished.folder / "scratch").exists()
+
+
 def test_a_report_is_written_at_the_end(settings: Settings) -> None:
     """The report is made from a folder in which nothing changes any more, and before the folder is given back."""
     seen: list[tuple[bool, int]] = []

@@ -78,6 +78,24 @@ def test_a_run_at_work_is_left_alone(settings: Settings) -> None:
     assert (folder / "config.json").exists()
 
 
+def test_scratch_of_a_run_or_a_shell_that_goes_on_meanwhile_stays(settings: Settings) -> None:
+    """Somebody thinks about the list while another process resumes the run, and opens the shell again."""
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
+    shell = settings.cache_dir / "shells" / "0123456789abcdef"
+    shell.mkdir(parents=True)
+    Hold(shell).close()
+    (folder / "scratch" / "a.0").mkdir(parents=True)
+    listed = leftovers(settings)
+    assert [leftover.path for leftover in listed] == [folder / "scratch", shell]
+    again = Hold(shell)
+    with RunWriter.open(folder):
+        (folder / "scratch" / "a.0").mkdir(parents=True)
+        remove(listed, settings)
+        assert (folder / "scratch" / "a.0").is_dir()
+    assert shell.is_dir()
+    again.close()
+
+
 def test_old_things_go_when_asked(settings: Settings) -> None:
     """Runs, layers and cached verdicts are listed by age; younger ones and other folders stay."""
     old = api.NewRun(oracle(), QUICK, settings, run_id="old").work().folder

@@ -156,6 +156,16 @@ def test_what_results_depend_on_is_pinned(settings: Settings, predict: Predict) 
     }
 
 
+def test_all_that_is_pinned_for_a_task_decides_its_attempts(settings: Settings) -> None:
+    """Whatever a suite pins for a task is in the record of an attempt at it; what is another task's is not."""
+    plan = api.NewRun(oracle(), RunOptions(), settings).plan()
+    told = {f"told of grading of {task}": "a" for task in ("task-0000", "task-0001")}
+    plan = plan._replace(pinned={**plan.pinned, **told, "submission task-0000/0": "c"})
+    of_task = {f"{what} task-0000" for what in ("task", "grader of", "told of grading of")}
+    general = {"suite", "grader version", "architecture"}
+    assert plan.episode(AttemptKey(task="task-0000")).pinned.keys() == general | of_task
+
+
 def test_planning_writes_nothing(settings: Settings) -> None:
     """A dry run leaves no trace."""
     api.NewRun(oracle(), RunOptions(), settings).plan()

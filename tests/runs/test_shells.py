@@ -11,7 +11,7 @@ from groundup.runs import api
 from groundup.runs.shells import attempt_sandbox
 from groundup.settings import Settings
 from groundup.store.records import Predictions
-from tests.runs.configurations import QUICK, evaluation
+from tests.runs.configurations import QUICK, SHRINKING, evaluation, oracle
 from tests.runs.toy import BEHAVIOUR
 
 Predict = Callable[[Mapping[str, str]], Predictions]
@@ -45,4 +45,18 @@ def test_what_cannot_be_opened_is_named(settings: Settings, predict: Predict, ta
             pytest.fail("it was opened")
 
     with pytest.raises(UsageError, match=message):
+        asyncio.run(look())
+
+
+def test_a_task_that_is_here_no_more_is_named(settings: Settings) -> None:
+    """Its data went since the run: nothing can be opened, and the sentence says where to look."""
+    (settings.cache_dir.parent / "tasks").write_text("2")
+    finished = api.NewRun(oracle(SHRINKING), QUICK, settings, run_id="one").work()
+    (settings.cache_dir.parent / "tasks").write_text("1")
+
+    async def look() -> None:
+        async with attempt_sandbox(finished.folder, AttemptKey(task="task-0001"), settings):
+            pytest.fail("it was opened")
+
+    with pytest.raises(UsageError, match="task-0001 cannot be graded with what is at hand"):
         asyncio.run(look())

@@ -178,7 +178,7 @@ def test_a_file_that_is_no_prediction_is_named(tmp_path: Path, slip: str) -> Non
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize("system", [0, 10, 11])
+@pytest.mark.parametrize("system", [0, 10, 11, 14])
 def test_a_zip_made_on_windows_is_unpacked_like_any_other(tmp_path: Path, system: int) -> None:
     """Some programs there write names with backslashes, folders among them."""
     made = zipped({**CODE, "empty/": b""}, system, windows)

@@ -67,8 +67,13 @@ def _passing(word: str, argument: str, context: GradingContext) -> int:
     return 2 - turns % 2
 
 
-def _fill(place: str) -> None:
-    """Have no room left on the disk; with a *place*, as long as there is nothing."""
+def _interfere(word: str, place: str) -> None:
+    """Send a ^C for when grading has ended, or leave no room on the disk: at a *place*, while nothing is there."""
+    if word == "stopped":
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().call_soon(task.cancel)
+        return
     if place and Path(place).exists():
         return
     if place:
@@ -147,8 +152,8 @@ class ToyGrader(Grader):
                 return self._graded(_passing(word, argument, context))
             case "crash":
                 raise ZeroDivisionError("a bug of the grader")
-            case "full":
-                _fill(argument)
+            case "full" | "stopped":
+                _interfere(word, argument)
             case "timeout":
                 return self._graded(0, (Reason(stage=Stage.TIMEOUT, message="too slow"),), cacheable=False)
             case "fail":
@@ -241,6 +246,11 @@ def create(settings: Settings) -> ToySuite:
 def create_two(settings: Settings) -> ToySuite:
     """Return two tasks."""
     return ToySuite(2, journal=settings.cache_dir.parent / "gradings")
+
+
+def create_shrinking(settings: Settings) -> ToySuite:
+    """Return as many tasks as a file `tasks` beside the cache says."""
+    return ToySuite(int((settings.cache_dir.parent / "tasks").read_text()))
 
 
 def create_newer(settings: Settings) -> ToySuite:

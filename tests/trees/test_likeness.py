@@ -40,6 +40,14 @@ def test_what_was_given_makes_no_copy(tmp_path: Path) -> None:
     assert not nearly(tmp_path, {"README.md": GIVEN})
 
 
+def test_nothing_of_a_long_text_that_was_given_makes_a_copy(tmp_path: Path) -> None:
+    """Of so many lines every second is known; the others count as little."""
+    text = "".join(f"The service answers request number {number}.\n" for number in range(6000))
+    task = TASK.but(seeds=(SeedFile(path="README.md", content=text.encode()),))
+    part = {"README.md": "".join(text.splitlines(keepends=True)[:3000])}
+    assert not written_lines(tree(tmp_path / "one", part), task).numbers
+
+
 def test_edits_are_compared_by_bytes_alone(tmp_path: Path) -> None:
     """Most of a manifest is given, so two right ones are alike."""
     assert not nearly(tmp_path, PROGRAM, TASK.but(deliverable="edits"))

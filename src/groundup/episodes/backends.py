@@ -120,7 +120,7 @@ class Backends:
     """Whose programs agents have, where a task has no image of its own."""
 
     async def of(self, task: Task, published: str | None) -> "Backends":
-        """Return it with the sandboxes of *task*'s own image, where tasks have such; agents and builders use none.
+        """Return it with the sandboxes of *task*'s own image, where tasks have such, for graders alone.
 
         Raises `TaskError` and `InfrastructureError`, naming the task.
         """

@@ -117,7 +117,7 @@ class DrivenEpisode:
         return await self._sandbox.read_file(str(PurePosixPath(WORKSPACE) / path))
 
     async def submit(self) -> SubmitResult:
-        """Grade a copy of the workspace as it is now, and say what the episode's feedback allows."""
+        """Say the score of the workspace as it is now; where the feedback shows none, nothing is graded."""
         self._check_open()
         result = await self._episode.submit()
         self._record("submitted", message=result.message)

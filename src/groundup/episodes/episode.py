@@ -34,7 +34,7 @@ from groundup.trees.writer import TakenIn, copy_tree, in_thread, named_dropped
 
 
 class Workspace:
-    """One attempt's workspace below a scratch folder. Its methods block."""
+    """One attempt's workspace below a scratch folder. Its methods block, but for `copied`."""
 
     def __init__(self, suite: Suite, task: Task, scratch: Path) -> None:
         self.path = scratch / "workspace"
@@ -170,7 +170,7 @@ class Episode:
         return note
 
     async def submit(self) -> SubmitResult:
-        """Grade a copy of the workspace as it is now, and say what the feedback of this episode allows."""
+        """Say the score of the workspace as it is now; where the feedback shows none, nothing is graded."""
         match self.spec.feedback:
             case Feedback.HIDDEN:
                 return SubmitResult(shown=False, message="Submitted. The score is not shown.")

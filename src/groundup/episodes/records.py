@@ -120,16 +120,8 @@ class MemorySink:
     def made(self) -> Submission | None:
         return self._record
 
-    @contextmanager
-    def incoming(self) -> Iterator[Path]:
-        """Give the empty folder; it is removed again after an error."""
-        remove_tree(self.submission)
-        self.submission.mkdir(parents=True)
-        try:
-            yield self.submission
-        except BaseException:
-            remove_tree(self.submission)
-            raise
+    def incoming(self) -> AbstractContextManager[Path]:
+        return _filled(self.submission)
 
     def write_record(self, submission: Submission) -> None:
         self._record = submission
@@ -138,12 +130,8 @@ class MemorySink:
         """Where lies what was handed in at the end of a round."""
         return self.submission.with_name(f"{self.submission.name}.round-{number}")
 
-    @contextmanager
-    def ending_round(self, number: int) -> Iterator[Path]:
-        """Give an empty folder to fill."""
-        remove_tree(self.round(number))
-        self.round(number).mkdir(parents=True)
-        yield self.round(number)
+    def ending_round(self, number: int) -> AbstractContextManager[Path]:
+        return _filled(self.round(number))
 
     @contextmanager
     def trajectory(self) -> "Iterator[Trajectory]":
@@ -151,6 +139,18 @@ class MemorySink:
 
     def keep_agent_log(self, name: str, content: bytes) -> None:
         self.logs[name] = content
+
+
+@contextmanager
+def _filled(folder: Path) -> Iterator[Path]:
+    """Give *folder*, empty; it is removed again after an error."""
+    remove_tree(folder)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    except BaseException:
+        remove_tree(folder)
+        raise
 
 
 class _Steps:

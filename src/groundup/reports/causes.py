@@ -232,7 +232,7 @@ def _losses(groups: Sequence[CauseGroup], reasons: Iterable[Reason]) -> Losses |
 
 
 def untold(reasons: Iterable[Reason], shown: Sequence[TestResult]) -> tuple[Reason, ...]:
-    """Return the reasons that say more than the tests *shown*: how many these are, and which is the first."""
+    """Return the reasons that say more than how many tests were lost, and which of those *shown* is the first."""
     tests = [one.id for one in shown if one.kind == "test"]
     dependencies = [_in_manifest(one) for one in shown if one.kind == "dependency"]
     dependencies += [_said(one) for one in shown if one.kind == "dependency" and _UNREAD.match(one.message)]

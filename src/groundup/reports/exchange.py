@@ -85,7 +85,7 @@ def _token(text: str) -> str:
 def _state(row: AttemptRow) -> str | None:
     """Return the element that says how a test ended; None: it passed."""
     if row.counted is not None or row.standing == "graded":
-        return None if row.counted == 1.0 else "failure"
+        return None if row.solved else "failure"
     return "error"
 
 

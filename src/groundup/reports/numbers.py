@@ -26,7 +26,7 @@ def percent(value: float) -> str:
 
 
 def amount(number: float) -> str:
-    """Return a count without a point, and a sum of shares with three significant digits after it."""
+    """Return a count without a point, and a sum of shares with three digits after it."""
     return f"{number:.0f}" if number == int(number) else f"{number:.3f}"
 
 

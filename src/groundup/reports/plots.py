@@ -4,6 +4,7 @@ Shares run from 0 to 1. Each bar has words that say the whole of it, for screen 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATION
 from groundup.reports.document import Report, RunReport
 from groundup.reports.intervals import Interval
-from groundup.reports.numbers import between, percent
+from groundup.reports.numbers import between, percent, standing_words
 from groundup.suites.base import Summary
 
 PALETTE: Mapping[str, tuple[str, str]] = {
@@ -241,9 +242,9 @@ def _endings(run: RunReport) -> dict[str, int]:
             if row.standing == "graded" and row.counted != 1.0:
                 ended = _lost(row.reasons[0].stage.value if row.reasons else "unstated")
                 below[ended] = below.get(ended, 0) + 1
-    full = sum(row.standing == "graded" and row.counted == 1.0 for row in run.attempts)
+    full = Counter(standing_words(row) for row in run.attempts if row.counted == 1.0)
     others = {word: getattr(run.counts, word.replace(" ", "_")) for word in _STANDINGS}
-    return {name: count for name, count in {"solved": full, **below, **others}.items() if count}
+    return {name: count for name, count in {**full, **below, **others}.items() if count}
 
 
 def _lost(stage: str) -> str:

@@ -163,7 +163,7 @@ def _verdict_flags(key: AttemptKey, verdict: Verdict) -> list[ReviewFlag]:
 
 
 def _result_flags(key: AttemptKey, tests: Sequence[TestResult]) -> list[ReviewFlag]:
-    """Find results that no honest run has: passed in no time although others took some, all with one duration."""
+    """Find results that no honest run has: ten or more that passed, all with one duration."""
     timed = [one.duration_s for one in tests if one.outcome == "passed" and one.duration_s is not None]
     if len(timed) < 10:
         return []

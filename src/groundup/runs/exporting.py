@@ -51,7 +51,7 @@ def export(
 
     `tree`: `<task>/`, or `<task>/<index>/` where there are several attempts. `patch`: `<group>/<task>/patch.diff`
     of the first attempts, for suites that ask for edits. `atif`: `<task>/<index>/trajectory.json`. `messages`:
-    one file with a row for each attempt that has a trajectory (`training`).
+    one file with a row for each attempt in which a model replied (`training`).
     """
     refuse_full(destination)
     planned, records = run.config().planned, run.records()

@@ -38,14 +38,14 @@ class Leftover(Record):
 def leftovers(settings: Settings, older_than_s: float | None = None) -> tuple[Leftover, ...]:
     """List what can go.
 
-    Scratch folders of runs and shells that no process works on, sandboxes and temporary folders of killed ones;
-    with *older_than_s* also runs, layers and cached verdicts that were not used for so long.
+    Scratch folders of runs and shells that no process works on; sandboxes, containers and temporary folders of
+    killed ones; with *older_than_s* also runs, layers and cached verdicts that were not used for so long.
     """
     return tuple(_found(settings, older_than_s))
 
 
 def remove(found: tuple[Leftover, ...], settings: Settings) -> list[Path]:
-    """Remove *found*, except runs that a process works on meanwhile, and layers that one uses.
+    """Remove *found*, except what a process works on meanwhile: runs, their scratch folders, shells, and layers.
 
     Return what somebody else put into runs, which stays.
     """
@@ -64,7 +64,7 @@ def remove(found: tuple[Leftover, ...], settings: Settings) -> list[Path]:
         if leftover.kind == "container":
             stale_containers(remove=True)
             continue
-        if leftover.kind == "run" and is_held(leftover.path):
+        if any(map(is_held, (leftover.path, leftover.path.parent))):  # a scratch folder lies in its run
             continue
         if leftover.kind == "run" and (strange := RunFolder(leftover.path).others()):
             others += strange

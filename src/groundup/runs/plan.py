@@ -113,8 +113,7 @@ class RunPlan(NamedTuple):
         made = configuration.submissions if isinstance(configuration.submissions, Generated) else None
         played = configuration.submissions if isinstance(configuration.submissions, Generated | Served) else None
         general = ("suite", "grader version", "architecture", "submission agent")
-        own = ("task", "grader of", "withheld from", "original of", "agent environment of")
-        names = {*general, *(f"{word} {name}" for word in own)}
+        pinned = {pin: value for pin, value in self.pinned.items() if pin in general or pin.endswith(f" {name}")}
         return EpisodeSpec(
             suite=configuration.suite,
             task=name,
@@ -127,7 +126,7 @@ class RunPlan(NamedTuple):
             rounds=made.rounds if made else 1,
             own_tests=made is not None and made.select is Selection.OWN_TESTS,
             timeout_s=configuration.timeout_s,
-            pinned={pin: value for pin, value in self.pinned.items() if pin in names},
+            pinned=pinned,
         )
 
 

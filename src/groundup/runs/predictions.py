@@ -191,7 +191,8 @@ def open_predictions(
 ) -> GivenSource:
     """Find the predictions that *spec* names. *tasks* are all ids of the suite, not only the run's.
 
-    Raises `UsageError` when the whole cannot be read, names no task, or names an unknown one.
+    Raises `UsageError` when the whole cannot be read, names no task, or a line names an unknown one. Folders of
+    other names are left alone, but for a name that is nearly a task's, and where *spec* is strict.
     """
     path, strays = Path(spec.path), list[str]()
     layout = layout or PredictionLayout()

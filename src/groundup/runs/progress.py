@@ -113,7 +113,7 @@ class RunEnded(Record):
 
 Event = RunBegan | AttemptBegan | AttemptAt | AttemptSays | AttemptMade | AttemptEnded | Warned | RunEnded
 Progress = Callable[[Event], None]
-"""Is called from the run's own thread; must be quick and must not raise."""
+"""Is called from the run's own thread, and with `AttemptAt` from any; must be quick and must not raise."""
 
 
 def silent(event: Event) -> None:
@@ -180,7 +180,7 @@ class Tally:
         self._progress(AttemptSays(attempt=key, text=text))
 
     def abandoned(self) -> None:
-        """Count an attempt as not going on any more: somebody stopped the run."""
+        """Count an attempt as not going on any more: the run was stopped, or can make no submission."""
         self._running -= 1
 
     def made(self, key: AttemptKey, submission: Submission) -> None:

@@ -76,23 +76,22 @@ class RunContext:
         nothing was recorded.
         """
         began_at = datetime.now(UTC)
-        if self.plan.source.holds(key):
-            async with self._scratch(key) as scratch:
-                grading = self.grading(key)
-                result = await attempted(
-                    grading,
-                    self._making(key, grading),
-                    self.writer.attempt(key),
-                    scratch,
-                    phase=Phase.MAKING if isinstance(self.plan.source, AgentSource) else Phase.INTAKE,
-                    makes_only=self.makes_only,
-                )
+        if not self.plan.source.holds(key):
+            return self.record(key, EpisodeResult(outcome=Outcome.NOT_ATTEMPTED), number, began_at), True
+        async with self._scratch(key) as scratch:
+            grading = self.grading(key)
+            result = await attempted(
+                grading,
+                self._making(key, grading),
+                self.writer.attempt(key),
+                scratch,
+                phase=Phase.MAKING if isinstance(self.plan.source, AgentSource) else Phase.INTAKE,
+                makes_only=self.makes_only,
+            )
             if result.graded is None:
                 return None, False
-        else:
-            result = EpisodeResult(outcome=Outcome.NOT_ATTEMPTED)
-        # No await from here on: what was graded is recorded even when a ^C comes in between.
-        return self.record(key, result, number, began_at), result.repeatable
+            # Before the next await: a ^C that comes while the scratch folder goes costs no verdict.
+            return self.record(key, result, number, began_at), result.repeatable
 
     def record(self, key: AttemptKey, result: EpisodeResult, number: int, began_at: datetime) -> VerdictLine:
         """Write what the try *number* of an attempt came to, and return its line; blocks."""

@@ -40,6 +40,10 @@ async def attempt_sandbox(folder: Path, attempt: AttemptKey, settings: Settings)
         raise UsageError(f"the run {config.run_id!r} has no submission for {attempt}; see `groundup report`")
     # The tools and the task are today's; only the submission is as it was.
     plan = make_plan(config.configuration, settings)
+    if attempt.task not in plan.tasks:
+        raise UsageError(
+            f"{attempt.task} cannot be graded with what is at hand now; see `groundup tasks {plan.suite.name}`"
+        )
     copy = settings.cache_dir / SHELLS / secrets.token_hex(8)
     copy.mkdir(parents=True)
     hold = Hold(copy)

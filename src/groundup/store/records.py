@@ -138,7 +138,7 @@ class RunConfiguration(Record):
     suite: str = Field(description="short name or dotted path")
     submissions: SubmissionsFrom
     grader: str | None = Field(default=None, description="None: the suite's default")
-    tasks: tuple[str, ...] | None = Field(default=None, description="None: all of the suite's")
+    tasks: tuple[str, ...] | None = Field(default=None, description="None: all that can be graded here")
     exclude: tuple[str, ...] = ()
     attempts: int | None = Field(default=None, ge=1, description="per task; None: as many as are found")
     timeout_s: float | None = Field(default=None, gt=0, description="overrides the recipes' test timeouts")

@@ -305,8 +305,8 @@ def _extract_zip(archive: IO[bytes], writer: TreeWriter, strip: int) -> None:
             _take_zip_member(zipped, member, _zip_name(member, has_backslashes), writer, strip)
 
 
-_WINDOWS = (0, 10, 11)
-"""What a zip says of the system that made it: FAT, NTFS, VFAT. Some programs there write names as Windows does."""
+_WINDOWS = (0, 10, 11, 14)
+"""What a zip says of the system that made it: FAT, NTFS by two numbers, VFAT. Some write names as Windows does."""
 
 
 def _take_zip_member(

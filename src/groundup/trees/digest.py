@@ -24,9 +24,9 @@ class TreeDigest(NamedTuple):
 
 
 def tree_digest(path: Path) -> TreeDigest:
-    """Digest the tree at *path*. Two trees have one digest exactly when `copy_tree` makes the same of both.
+    """Digest the tree at *path*, which was taken in. Two have one digest exactly when their copies are the same.
 
-    Anything but files, folders and links is refused: take the tree in first. Raises `InfrastructureError`.
+    Anything but files, folders and links is refused. Raises `InfrastructureError`.
     """
     files = size = 0
     lines: list[bytes] = []

@@ -44,11 +44,12 @@ class Lines(NamedTuple):
     def nearly(self, other: "Lines") -> bool:
         """Whether one of the two holds nearly all lines of the other."""
         step = max(self.step, other.step)
-        left, right = (lines._every(step) for lines in (self, other))
+        left, right = (lines.every(step) for lines in (self, other))
         shared = len(left & right)
         return shared * step >= LEAST and shared >= NEARLY * min(len(left), len(right))
 
-    def _every(self, step: int) -> frozenset[int]:
+    def every(self, step: int) -> frozenset[int]:
+        """Return the numbers that *step* divides, a multiple of its own."""
         return self.numbers if step == self.step else frozenset(one for one in self.numbers if one % step == 0)
 
 
@@ -61,7 +62,8 @@ def written_lines(tree: Path, task: Task) -> Lines:
         return Lines(1, frozenset())
     given = Lines.of([(task.instruction or "").encode(), *(seed.content for seed in task.seeds)])
     found = Lines.of(_texts(tree))
-    return found._replace(numbers=found.numbers - given.numbers)
+    step = max(found.step, given.step)  # of given lines, only so many are known
+    return Lines(step, found.every(step) - given.numbers)
 
 
 class HandedIn(NamedTuple):

@@ -32,7 +32,7 @@ class TreeLimits(Record):
 
     files: int = Field(default=100_000, ge=1, description="files, folders and links together")
     bytes: int = Field(default=2 * 1024**3, ge=0, description="apparent sizes: a hole in a sparse file counts")
-    depth: int = Field(default=100, ge=1, description="folders above a file")
+    depth: int = Field(default=100, ge=1, description="parts of a path: folders and the name")
     name_bytes: int = Field(default=255, ge=1, le=255, description="of one path component")
     path_bytes: int = Field(default=3500, ge=1, description="of a whole relative path")
     ratio: int = Field(

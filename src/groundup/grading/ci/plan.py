@@ -1,4 +1,4 @@
-"""A CI job with what it takes to run it here: its steps, interpreters, toolchains and registries. Pure.
+"""A CI job with what it takes to run it here: its steps, interpreters, toolchains and registries. Runs nothing.
 
 Lines of a job's scripts that check style or types: they may fail where only the tests are to decide.
 
