@@ -105,6 +105,18 @@ jobs:
     assert found.best.commands == ("pytest tests",)
 
 
+def test_a_job_that_runs_a_part_of_the_tests_comes_second() -> None:
+    """Its reasons say which part."""
+    found = located(
+        "on: push\njobs: {some: {runs-on: ubuntu-latest, steps: [{run: pytest tests/test_api.py}]}, "
+        "every: {runs-on: ubuntu-latest, steps: [{run: pytest}]}}\n"
+    )
+    assert [one.job for one in found.candidates] == ["every", "some"]
+    assert [one for one in found.candidates[1].reasons if "not the whole suite" in one] == [
+        "-4.0 not the whole suite: only tests/test_api.py"
+    ]
+
+
 @pytest.mark.parametrize(
     "condition",
     [

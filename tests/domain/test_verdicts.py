@@ -53,6 +53,18 @@ def test_an_undefined_share_has_no_value() -> None:
     assert Score(numerator=0, denominator=0).value is None
 
 
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "holds"),
+    [
+        (0, 1, True), (1, 1, True), (3, 4, True), (0, 0, True), (5, 4, False), (-1, 4, False), (1, 0, False),
+        (0, -1, False), (float("nan"), 1, False), (1, float("inf"), False), (0.1 + 0.2, 0.3, True),
+    ],
+)  # fmt: skip
+def test_a_share_is_no_more_than_could_be_got(numerator: float, denominator: float, *, holds: bool) -> None:
+    """Finite numbers between nothing and all, as far as sums of fractions can be exact."""
+    assert Score(numerator=numerator, denominator=denominator).is_share is holds
+
+
 def test_a_score_survives_its_own_json() -> None:
     """The computed value in the JSON does not stop it from being read back."""
     score = Score(numerator=3, denominator=4)

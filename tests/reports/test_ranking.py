@@ -92,6 +92,11 @@ def test_reports_of_three_runs_have_ranks_in_every_form() -> None:
     assert title in made.markdown()
     assert title in ShownComparison.of(report).markdown()
     assert title in made.written("html").decode()
+    (best, *_) = report.ranks
+    assert best.low < best.high
+    assert f"| 1 | {best.low} to {best.high} | c |" in made.markdown()
+    alone = report.but(ranks=(best.but(low=1, high=1),))
+    assert "| 1 | 1 | c |" in ShownReport.of(alone).markdown()
     (first, *_) = json.loads(made.model_dump_json())["ranks"]
     assert (first["run"], first["rank"]) == ("c", 1)
     assert report_of(runs[:2]).ranks == ()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groundup.sandbox.launcher.limits import CgroupFolders, SandboxGroups, _can_make_groups, find_places
+from groundup.sandbox.launcher.limits import CgroupFolders, Quota, SandboxGroups, _can_make_groups, find_places
 
 
 def test_version_2(tmp_path: Path) -> None:
@@ -40,6 +40,19 @@ def test_version_1(tmp_path: Path) -> None:
         "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n"
     )
     assert (group.memory_kills(), group.refused_processes(), group.cpu_s()) == (4, 0, None)
+
+
+def test_what_a_quota_has_been_used_of(tmp_path: Path) -> None:
+    """Either version's count, in seconds; 0 for one that cannot be read."""
+    counter = tmp_path / "cpu.stat"
+    assert Quota(2.0, counter).used_s() == 0.0
+    for text, used_s in (
+        ("2500000000\n", 2.5),
+        ("usage_usec 1500000\nuser_usec 1\n", 1.5),
+        ("user_usec 1\n", 0.0),
+    ):
+        counter.write_text(text)
+        assert Quota(2.0, counter).used_s() == used_s
 
 
 def test_a_nice_guest_has_a_smaller_share(tmp_path: Path) -> None:

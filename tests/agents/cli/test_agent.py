@@ -77,6 +77,8 @@ async def test_a_program_asks_its_model_and_hands_in_files(stage: Stage) -> None
     assert {path.name for path in (stage.root / "workspace").iterdir()} == {"hello.py"}
     assert (stage.root / "workspace" / "hello.py").read_text() == "print('hello')"
     assert stage.memory.kinds() == ["program", "message", "reply", "used"]
+    (message,) = stage.memory.of("message")
+    assert message.keys() == {"kind", "exchange", "role", "content"}, "what it has not is left out"
     (used,) = stage.memory.of("used")
     assert used.keys() >= {"seconds", "peak_memory_mb", "cpu_s"}
     assert "Write it." in str(model.requests[0].messages[-1].content)

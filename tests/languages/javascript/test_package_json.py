@@ -126,6 +126,15 @@ def test_adds_in_the_style_of_the_file() -> None:
     )
 
 
+@pytest.mark.parametrize("blank", ["", " ", "  "])
+def test_adds_in_a_line_as_the_line_is_written(blank: str) -> None:
+    """A file of one line stays one, with as many blanks behind commas and colons as it has."""
+    text = '{"name":~"a",~"dependencies":~{"b":~"1"%s}}'
+    new = Dependency(language="javascript", name="c", normalised="c", constraint="2")
+    before, after = ((text % more).replace("~", blank).encode() for more in ("", ',~"c":~"2"'))
+    assert NPM.write(before, [*NPM.read(before, PATH).dependencies, new], PATH) == after
+
+
 def test_restores_a_masked_file_exactly() -> None:
     """What npm itself writes comes back byte for byte when a masked file gets its dependencies again."""
     data = (

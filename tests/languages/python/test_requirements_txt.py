@@ -117,6 +117,24 @@ def test_odd_addresses() -> None:
     assert (found.name, found.source) == ("y", DependencySource.URL)
 
 
+@pytest.mark.parametrize(
+    ("address", "source", "origin", "details"),
+    [
+        ("git+https://git.test#egg=a", DependencySource.GIT, "https://git.test", {}),
+        ("git+https://me@git.test#egg=a", DependencySource.GIT, "https://me@git.test", {}),
+        ("git+ssh://git@git.test/a@v1#egg=a", DependencySource.GIT, "ssh://git@git.test/a", {"rev": "v1"}),
+        ("hg+https://hg.test/a@3#egg=a", DependencySource.URL, "https://hg.test/a", {"rev": "3", "vcs": "hg"}),
+        ("https://web.test/a@1.zip#egg=a", DependencySource.URL, "https://web.test/a@1.zip", {}),
+    ],
+)
+def test_a_revision_stands_behind_the_path_alone(
+    address: str, source: DependencySource, origin: str, details: dict[str, str]
+) -> None:
+    """An `@` before the first path is a user, and an address of a file has no revision."""
+    (found,) = FORMAT.read(f"{address}\n".encode(), PATH).dependencies
+    assert (found.name, found.source, found.origin, dict(found.details)) == ("a", source, origin, details)
+
+
 def test_nonsense_is_kept_as_invalid() -> None:
     """A line that is no requirement does not fail the file: it gets a detail, and is masked with the others."""
     data = b"good\n4 + 4 = 2\nbad package name\n\xff\xfe\n"

@@ -143,6 +143,16 @@ def test_new_arguments_and_extras() -> None:
     assert {item.identity for item in FORMAT.read(written, PATH).dependencies} == {item.identity for item in new}
 
 
+@pytest.mark.parametrize("end", ["", ","])
+def test_a_new_argument_stands_behind_the_last(end: str) -> None:
+    """With one comma between them, whether or not the file ends its lists with commas."""
+    data = f"setup(\n  name='x'{end}\n)\n".encode()
+    new = [Dependency(language="python", name="click", normalised="click")]
+    assert (
+        FORMAT.write(data, new, PATH) == b"setup(\n  name='x',\n  install_requires=[\n      \"click\",\n  ],\n)\n"
+    )
+
+
 def test_other_encodings_and_nothing_to_say() -> None:
     """Bytes that are not UTF-8 survive, and a file without setup() declares nothing."""
     data = "# Größe: €\nsetup(author='Müller', install_requires=['a'])  # é\n".encode("latin-1", "replace")
