@@ -299,6 +299,7 @@ def test_an_image_in_a_folder_of_that_machine_is_named_without_it() -> None:
     }
     packed = {"images": {"base": "sha256:1"}, "inventories": {"sha256:2": {"origin": "base"}}}
     assert _last_names(lock) == packed
+    assert _last_names(["scripted//home/me/replies.toml", "a/b", 3]) == ["scripted/replies.toml", "a/b", 3]
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,15 @@ def test_another_literal_is_written_alike(source: str, form: str) -> None:
         assert ast.literal_eval(other) != value
 
 
+@pytest.mark.parametrize(("value", "unit"), [(20, 10), (300, 100), (4500, 100), (1_000_000, 1_000_000), (77, 1)])
+def test_another_number_is_of_like_size(value: int, unit: int) -> None:
+    """Farther off than a library that counts a few wrong would be, and not so far that its size shows it."""
+    for seed in range(200):
+        other = int(other_literal(str(value).encode(), value, Random(seed)))
+        assert 0 <= other <= value + value // 3 + 9 * unit
+        assert abs(other - value) * 3 >= value - 3 * unit
+
+
 @pytest.mark.parametrize(
     ("text", "least"),
     [
