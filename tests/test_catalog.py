@@ -67,3 +67,27 @@ def test_what_is_not_there_is_a_sentence(name: str, message: str) -> None:
     """A misspelt name, an unknown one, and what cannot be imported are the user's to mend."""
     with pytest.raises(UsageError, match=message):
         TABLE.find(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("def (", r"cannot be loaded: SyntaxError: .*slipped.py, line 1"),
+        ("1 / 0", r"cannot be loaded: ZeroDivisionError: .*slipped.py, line 1\)"),
+        ("def make():\n    pass", r"cannot be made: TypeError: .*1 was given"),
+        (
+            "def make(text):\n    raise ValueError(text)",
+            r"cannot be made: ValueError: given .*slipped.py, line 2\)",
+        ),
+    ],
+)
+def test_what_a_plug_in_raises_is_its_own_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    """Whoever wrote it reads what it was and where; it was called a bug of groundup."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "slipped", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "slipped.py").write_text(text)
+    with pytest.raises(UsageError, match=says):
+        TABLE.make("slipped:make", "given")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from groundup import extensions
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.gone import refuse_gone
 
 T = TypeVar("T")
@@ -58,7 +58,21 @@ class Table(Generic[T]):
         refuse_gone(self.kind, name)
         known = self.names()
         absent = extensions.lacking(self.kind)
-        raise UsageError("; ".join([unknown(self.kind, name, known), *absent] if known or not absent else absent))
+        own = ["one of your own is named package.module:attribute"] if "." in name else []
+        told = [unknown(self.kind, name, known), *absent, *own]
+        raise UsageError("; ".join(told if known or not absent else absent))
+
+    def make(self, name: str, *given: object) -> object:
+        """Return what the function behind *name* makes of *given*. Raises `UsageError` for a plug-in's errors."""
+        maker: Any = self.find(name)
+        if ":" not in name:
+            return maker(*given)
+        try:
+            return maker(*given)
+        except GroundupError:
+            raise
+        except Exception as error:  # somebody else's code
+            raise UsageError(f"{self.kind} {name!r} cannot be made: {_told(error)}") from error
 
     def _added(self) -> Iterator[Mapping[str, Lazy[T]]]:
         for package in extensions.adding(self.kind):
@@ -77,10 +91,24 @@ class Table(Generic[T]):
                 sys.path.append(here)
             return getattr(importlib.import_module(module_name), attribute)
 
-        return self._loaded(path, load)
+        try:
+            return self._loaded(path, load)
+        except GroundupError:
+            raise
+        except Exception as error:  # somebody else's code
+            raise UsageError(f"{self.kind} {path!r} cannot be loaded: {_told(error)}") from error
 
     def _loaded(self, name: str, load: Lazy[T]) -> T:
         try:
             return load()
         except (ImportError, AttributeError) as error:
             raise UsageError(f"{self.kind} {name!r} cannot be loaded: {error}") from error
+
+
+def _told(error: Exception) -> str:
+    """Return what a plug-in raised, and where; a syntax error says itself where it is."""
+    import traceback
+
+    *_, last = traceback.extract_tb(error.__traceback__)
+    where = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"
+    return f"{type(error).__name__}: {error}{where}"

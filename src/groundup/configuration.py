@@ -5,7 +5,8 @@ The only reader of the environment. Needs the standard library only, so that a s
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,21 @@ def default_cache() -> Path:
     return Path(base) / "groundup"
 
 
+def with_home(text: str) -> str:
+    """Return *text* with the home in place of a `~` at its beginning, as shells have it."""
+    return str(Path(text).expanduser()) if text == "~" or text.startswith("~/") else text
+
+
+def words_with_home(words: Sequence[str]) -> list[str]:
+    """Let `~/` be the home also where shells leave it: behind `=`, in quotes. Commands in sandboxes keep it."""
+    found = []
+    for before, word in pairwise(["", *words]):
+        option, equals, value = word.rpartition("=") if word.startswith("-") else ("", "", word)
+        is_command = (option or before) in ("-c", "--command")
+        found.append(word if is_command else f"{option}{equals}{with_home(value)}")
+    return found
+
+
 def gathered(known: Iterable[str], flags: Mapping[str, object], config: Path | None = None) -> dict[str, Any]:
     """Return what is set: all that the file *config* holds, *known* names of the environment, *flags* not None.
 
@@ -60,6 +76,7 @@ def gathered(known: Iterable[str], flags: Mapping[str, object], config: Path | N
     for name in known:
         if text := environment().get(PREFIX + name.upper()):  # an empty path would be the current folder
             values[name] = text
+    values = {name: with_home(value) if isinstance(value, str) else value for name, value in values.items()}
     values.update({name: value for name, value in flags.items() if value is not None})
     return values
 
@@ -80,6 +97,7 @@ _TABLES = frozenset({"settings", "run"})
 def _from_file(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > _LARGEST:  # a device would be read for ever
         what = "a folder" if path.is_dir() else "no regular file" if path.exists() else "not there"
+        what = "a link that leads to no file" if path.is_symlink() and not path.exists() else what
         raise UsageError(
             f"{path} is {what}, so no setting can be read from it; write a file with TOML, or move it"
         )
@@ -87,7 +105,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; change its mode, or move it") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also numbers too long and lists too deep for Python
         raise UsageError(f"{path}: not valid TOML: {error}; mend the file, or remove it") from error
     for name in document.keys() - _TABLES:
         raise UsageError(

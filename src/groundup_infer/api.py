@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from groundup.api.flags import AnyPath
-from groundup.domain.errors import InfrastructureError, UsageError
+from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.languages import imported_name
@@ -146,7 +146,7 @@ def _put(path: Path, content: bytes) -> str:
     try:
         write_atomically(path, content)
         path.chmod(mode & 0o7777)
-    except (OSError, InfrastructureError) as error:
+    except OSError as error:
         return str(error)
     return ""
 

@@ -7,19 +7,23 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from typing_extensions import override
 
 from groundup import __version__
 from groundup.cli.main import FIRST, GATHERED, JOBS, about, create_app, declared, every_command, main
+from groundup.domain.tasks import Task
 from groundup.extensions import owner_of
+from groundup.settings import Settings
 from tests.cli.conftest import TWO, Groundup, Predict
 from tests.needs import need
 from tests.patience import patient
+from tests.runs.toy import ToySuite
 
 SOURCES = Path(__file__).parents[2] / "src"
 PATH_ALONE = re.compile(r" *(?:\w+: )?/\S+")
@@ -240,6 +244,20 @@ def test_a_command_line_that_is_not_understood_ends_with_2(
         assert says in document["error"]
 
 
+class _Broken(ToySuite):
+    """Fails where nothing of groundup looks for it."""
+
+    @override
+    def tasks(self) -> Sequence[Task]:
+        """Divide by nothing."""
+        raise ZeroDivisionError
+
+
+def create_broken(settings: Settings) -> _Broken:
+    """Return it."""
+    return _Broken(2)
+
+
 def test_a_bug_ends_with_1_and_names_its_log(
     groundup: Groundup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -247,9 +265,9 @@ def test_a_bug_ends_with_1_and_names_its_log(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     ended = groundup("suites", "--json", "-x-does-not-exist")
     assert ended.code == 2
-    ended = groundup("tasks", "tests.cli.conftest:TWO")  # a text is no suite
+    ended = groundup("tasks", "tests.cli.test_main:create_broken")
     assert ended.code == 1
-    assert "a bug: TypeError" in ended.err
+    assert "a bug: ZeroDivisionError" in ended.err
     assert "Traceback" not in ended.err
     (log,) = tmp_path.glob("groundup-bug-*.log")
     assert str(log) in ended.err
@@ -289,8 +307,23 @@ def test_output_that_cannot_be_written_is_the_machine_s_fault(arguments: str, tm
             cwd=tmp_path,
         )
     assert done.returncode == 3
-    assert "No space left on device" in done.stderr
+    assert done.stderr.count("No space left on device") == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which is always full")
+@pytest.mark.parametrize("arguments", ["suites", "report nowhere"])
+def test_where_nobody_can_be_told_the_exit_code_says_it(arguments: str, tmp_path: Path) -> None:
+    """Both streams are on a full disk, as in `> log 2>&1`; Python's own code would be 120."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "groundup", *arguments.split()],
+            stdout=full,
+            stderr=subprocess.STDOUT,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert done.returncode == 3
 
 
 def test_ctrl_c_ends_with_130(predict: Predict, tmp_path: Path) -> None:

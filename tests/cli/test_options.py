@@ -10,9 +10,10 @@ import typer
 
 from groundup.api.requests import evaluation
 from groundup.cli.main import create_app
+from groundup.configuration import words_with_home
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings, load
-from tests.cli.conftest import TWENTY, TWO, Groundup
+from tests.cli.conftest import TWENTY, TWO, Groundup, Predict
 
 
 def planned(groundup: Groundup, *arguments: str) -> list[str]:
@@ -112,6 +113,49 @@ def test_a_limit_draws_a_sample_that_is_always_the_same(groundup: Groundup) -> N
     assert groundup("run", TWENTY, "-a", "nop", "--run-id", "r", "--limit", "2", "-q").code == 0
     assert groundup("resume", "r").code == 0
     assert groundup("resume", "r", "--limit", "2").code == 2
+
+
+@pytest.mark.parametrize("by", ["flag", "variable", "file"])
+def test_a_tilde_is_the_home_wherever_it_is_written(
+    groundup: Groundup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """No shell replaces it in a file, in quotes, or behind `=`; a folder of that name invites `rm -r ~`."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("GROUNDUP_OUTPUT")
+    flags = []
+    if by == "flag":
+        flags = ["--output=~/mine"]
+    elif by == "variable":
+        monkeypatch.setenv("GROUNDUP_OUTPUT", "~/mine")
+    else:
+        (tmp_path / "groundup.toml").write_text('[settings]\noutput = "~/mine"\n')
+    assert groundup("run", TWO, "-a", "nop", "--run-id", "r", "-q", *flags).code == 0
+    assert (tmp_path / "home" / "mine" / "r" / "config.json").is_file()
+    assert not (tmp_path / "~").exists()
+
+
+def test_a_command_in_a_sandbox_keeps_its_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The home there is another one."""
+    monkeypatch.setenv("HOME", "/home/me")
+    given = ["shell", "r", "task", "-c", "~/bin/x", "--output=~/runs", "~", "a~/b"]
+    assert words_with_home(given) == [
+        "shell",
+        "r",
+        "task",
+        "-c",
+        "~/bin/x",
+        "--output=/home/me/runs",
+        "/home/me",
+        "a~/b",
+    ]
+
+
+def test_quiet_says_why_there_is_no_verdict(groundup: Groundup, predict: Predict) -> None:
+    """Once for each cause: an exit code of 3 alone would be a riddle."""
+    predictions = predict({"task-0000": "machine", "task-0001": "machine"})
+    ended = groundup("evaluate", TWO, "-p", predictions, "-q")
+    assert ended.code == 3
+    assert ended.err.count("no interpreter is on this machine") == 1
 
 
 def test_quiet_is_quiet(groundup: Groundup) -> None:

@@ -18,6 +18,7 @@ from tests.needs import need
 WRITTEN = "tests.runs.toy:create_written"
 NOP = ("run", TWENTY, "-a", "nop", "--dry-run")
 HUGE = str(10**30)
+LONG = "x" * 5000
 
 SLIPS: list[tuple[tuple[str, ...], str]] = [
     # commands that are called otherwise
@@ -277,6 +278,27 @@ SLIPS: list[tuple[tuple[str, ...], str]] = [
     (("models", "check", "-m", "openai/"), "'openai/' names no model"),
     (("clean", "--older-than", "-3d"), "such as 30d"),
     (("data", "pull", "swe-bench"), "unknown suite"),
+    (("evaluate", "nosuch"), "unknown suite 'nosuch'"),
+    (("evaluate", "tests.runs.toy", "-p", "empty"), "package.module:attribute"),
+    ((*NOP, "--dataset", "lite"), "the suite stands alone, as in `groundup run"),
+    ((*NOP, "--max-concurrent", "3"), "--jobs (-j)"),
+    ((*NOP, "--run-id", "latest"), "stands for the run that was begun last"),
+    ((*NOP, "--tasks", "task-0000 task-0001"), "separated by commas: --tasks task-0000,task-0001"),
+    ((*NOP, "--tasks", "TASK-0001"), "did you mean 'task-0001'"),
+    # what lies in the wrong form, or where nothing can lie
+    (("evaluate", TWO, "-p", "empty", "mine.txt"), "a shell makes several words of a pattern"),
+    (("evaluate", TWO, "-p", "https://host/x"), "such as by `git clone`"),
+    (("evaluate", TWO, "-p", "list.json"), "a list; write one object on each line"),
+    (("evaluate", TWO, "-p", "long.jsonl"), "line 1: not JSON that can be read: Exceeds the limit"),
+    (("evaluate", TWO, "-p", LONG), "File name too long; name another place"),
+    (("report", LONG), "File name too long; name another place"),
+    (("tasks", LONG), "File name too long; name another place"),
+    (("infer", LONG), "File name too long; name another place"),
+    ((*NOP, "--output", "mine.txt/x"), "mine.txt is no folder; name another one with --output"),
+    ((*NOP, "--prices", "deep.toml"), "is not valid TOML"),
+    (("run", "--config", "deep.toml"), "not valid TOML"),
+    (("runs", "--output", "mine.txt"), "mine.txt is no folder; name another one with --output"),
+    (("demo", "--folder", "dangling"), "name a new one with --folder"),
 ]
 
 
@@ -285,6 +307,10 @@ MADE: dict[str, Callable[[Path], object]] = {
     "binary": lambda path: path.write_bytes(b"\xff\xfe\x00"),
     "empty": Path.mkdir,
     "dangling": lambda path: path.symlink_to("nowhere"),
+    "mine.txt/x": lambda path: path.parent.write_text("mine"),
+    "list.json": lambda path: path.write_text('[{"instance_id": "task-0000", "path": "empty"}]'),
+    "long.jsonl": lambda path: path.write_text(f'{{"instance_id": "task-0000", "n": {"9" * 6000}}}'),
+    "deep.toml": lambda path: path.write_text("a = " + "[" * 100_000),
 }
 """What slips name that is there."""
 NEEDED = {"--workers": "groundup_fleet", "auditt": "groundup_factory", "--host": "groundup_bridges"}
@@ -351,6 +377,38 @@ def test_a_run_folder_that_was_cut_gives_no_zero(
     assert "Traceback" not in ended.err
     assert "0.0 %" not in ended.out
     assert ended.err.startswith("groundup: ")
+
+
+@pytest.mark.parametrize("command", ["why", "show", "shell"])
+def test_a_name_that_no_task_can_have_is_no_bug(groundup: Groundup, predict: Predict, command: str) -> None:
+    """A pattern goes with `--tasks`, not here."""
+    assert groundup("evaluate", TWO, "-p", predict({"task-0000": "pass"}), "--run-id", "r", "-q").code == 0
+    ended = groundup(command, "r", "task-*")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "groundup: 'task-*' is no attempt; write TASK or TASK/NUMBER, such as sqlparse/0\n"
+
+
+def test_a_submission_that_was_removed_is_graded_as_nothing_by_no_regrade(
+    groundup: Groundup, tmp_path: Path, predict: Predict
+) -> None:
+    """It was there once, so what is left of it is no zero of whoever made it."""
+    predictions = predict({"task-0000": "pass", "task-0001": "pass"})
+    assert groundup("evaluate", TWO, "-p", predictions, "--run-id", "r", "-q").code == 0
+    shutil.rmtree(tmp_path / "runs" / "r" / "attempts" / "task-0000")
+    ended = groundup("regrade", "r")
+    assert ended.code == 3
+    assert "its submission was removed from the run" in ended.err
+    assert "100.0 % so far" in ended.out
+    assert "0.0 %" not in ended.out.replace("100.0 %", "")
+
+
+@pytest.mark.parametrize("place", ["runs/r", "runs/r/attempts"])
+def test_a_run_is_no_folder_of_predictions(groundup: Groundup, predict: Predict, place: str) -> None:
+    """Its attempts hold records beside what was handed in, which would be graded as a repository: 0."""
+    assert groundup("evaluate", TWO, "-p", predict({"task-0000": "pass"}), "--run-id", "r", "-q").code == 0
+    ended = groundup("evaluate", TWO, "-p", place)
+    assert (ended.code, ended.out) == (2, "")
+    assert "`groundup regrade RUN` grades it again" in ended.err
 
 
 def _needy() -> Iterator[str]:

@@ -90,5 +90,5 @@ def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     """The error names the folder."""
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(InfrastructureError, match="cannot write below"):
+    with pytest.raises(InfrastructureError, match="cannot write "):
         put(FetchCache(tmp_path / "file"), b"x")

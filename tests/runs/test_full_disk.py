@@ -29,6 +29,7 @@ try:
     api.NewRun(oracle(SUITE), options, settings, run_id="one").work()
 except DiskFullError as error:
     print("full:", error)
+    assert str(error).endswith(f", then `groundup resume {place / 'runs' / 'one'}`"), error
 run = RunFolder(place / "runs" / "one")
 before = run.latest()
 print("settled:", len(before))

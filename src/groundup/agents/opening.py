@@ -62,7 +62,7 @@ AGENTS: Table[AgentMaker] = Table(
 
 def open_agent(name: str, options: Mapping[str, JsonValue]) -> Agent:
     """Return the agent called *name*. Raises `UsageError`, also for what is no agent."""
-    made: object = AGENTS.find(name)(options)
+    made = AGENTS.make(name, options)
     if not isinstance(made, Agent):
         raise UsageError(
             f"agent {name!r} makes a {type(made).__name__}, which must derive from groundup.agents.base.Agent"

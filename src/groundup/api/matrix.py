@@ -97,7 +97,7 @@ def read_matrix(path: Path) -> list[MatrixEntry]:
         document = tomllib.loads(read_regular(path).decode("utf-8-sig"), parse_float=_Written)
     except OSError as error:
         raise UsageError(f"--config {path} cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also numbers too long and lists too deep for Python
         raise UsageError(f"--config {path} is not valid TOML: {error}") from error
     tables = document.get("run")
     if not isinstance(tables, list) or not tables:

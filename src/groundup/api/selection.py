@@ -1,5 +1,6 @@
 """Which tasks a request names, looked at before anything else of it: a slip is told before what it would cost."""
 
+import re
 from pathlib import Path
 
 from groundup.api.flags import AnyPath, Names, names
@@ -7,7 +8,8 @@ from groundup.api.folders import run_folder
 from groundup.api.reports import read_report
 from groundup.domain.errors import GroundupError, UsageError
 from groundup.settings import Settings, load
-from groundup.suites.opening import SUITES, open_suite
+from groundup.suites.opening import SUITES, named_suite, open_suite
+from groundup.suites.places import split_variants
 from groundup.suites.selection import groups_of, refuse_unknown
 
 _FAILED = "failed:"
@@ -19,9 +21,9 @@ def chosen_tasks(given: Names, settings: Settings) -> tuple[str, ...] | None:
     named = names(given, "--tasks")
     found: list[str] = []
     for one in named or ():
-        if ";" in one:
-            raise UsageError(f"names are separated by commas: --tasks {one.replace(';', ',')}")
         run = one.removeprefix(_FAILED)
+        if run == one and len(several := re.split(r"[;\s]+", one)) > 1:
+            raise UsageError(f"names are separated by commas: --tasks {','.join(filter(None, several))}")
         if not run:
             raise UsageError("--tasks failed: names no run; write failed:RUN")
         found += [one] if run == one else failed_tasks(run, settings)
@@ -36,6 +38,11 @@ def failed_tasks(run: AnyPath, settings: Settings) -> list[str]:
     if not found:
         raise UsageError(f"no task of {folder} failed; `groundup resume` does what has no verdict")
     return found
+
+
+def refuse_unknown_suite(name: str) -> None:
+    """Raise `UsageError` for a slip in the name of a suite; its data is not looked for."""
+    SUITES.find(split_variants(named_suite(name, load()))[0].partition("@")[0])
 
 
 def refuse_unknown_tasks(suite: str, given: Names, exclude: tuple[str, ...] | None, settings: Settings) -> None:

@@ -290,9 +290,10 @@ def attempt_key(text: str) -> "AttemptKey":
     from groundup.domain.subjects import AttemptKey
 
     task, _, index = text.partition("/")
-    if index and not index.isdecimal():
-        raise UsageError(f"{text!r} is no attempt; write TASK or TASK/NUMBER, such as sqlparse/0")
-    return AttemptKey(task=task, index=int(index or 0))
+    try:
+        return AttemptKey(task=task, index=int(index or 0))
+    except ValueError as error:  # of the number, and of a name that no task can have
+        raise UsageError(f"{text!r} is no attempt; write TASK or TASK/NUMBER, such as sqlparse/0") from error
 
 
 def _standard_input() -> bytes:

@@ -91,10 +91,11 @@ def replace_closed_streams() -> None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 # to the end
 
 
-def forget_output() -> None:
-    """Drop what is still to be written: standard output has no reader any more."""
+def forget_output(stream: TextIO | None = None) -> None:
+    """Drop what is still to be written to *stream*, standard output if none is named: nothing can be any more."""
+    stream = stream or sys.__stdout__
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    os.dup2(nowhere, stream.fileno() if stream else 1)
     os.close(nowhere)
 
 

@@ -4,6 +4,7 @@ Everything lies in one folder; a second run finds environments and verdicts ther
 nothing: it makes runs and predictions of its own beside those that are there.
 """
 
+import os
 import shlex
 import shutil
 import sys
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from groundup.runs.api import NewRun
 
 EXAMPLES: dict[str, Examples] = {
-    "demo": (("What does judging look like?", "groundup demo"),),
+    "demo": (("What does grading look like?", "groundup demo"),),
 }
 
 
@@ -69,7 +70,7 @@ def prepare(here: Path, python: str | None) -> None:
 
     config, text = here / CONFIG_FILE, f'[settings]\ncache_dir = "{here}/cache"\n'
     with disk_errors(here):
-        if here.exists() and not here.is_dir():
+        if os.path.lexists(here) and not here.is_dir():
             raise UsageError(f"{here} is no folder; name a new one with --folder")
         here.mkdir(parents=True, exist_ok=True)
         if any(here.iterdir()) and not was_made(config) and not _is_older(config, text):

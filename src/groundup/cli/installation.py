@@ -99,7 +99,7 @@ def docs(
     folder = _folder()
     pages = _pages(folder)
     if page is not None:
-        name = page.removeprefix("docs/").removesuffix(".md").lower()
+        name = page.partition("#")[0].removeprefix("docs/").removesuffix(".md").lower()
         alike = [one for one in pages if name in (one, one.rpartition("/")[2])]
         if not alike:
             raise UsageError(unknown("page", name, pages))

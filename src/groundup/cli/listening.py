@@ -22,7 +22,9 @@ def listening(host: str | None, port: int | None, *, has_token: bool) -> socket.
         family = socket.getaddrinfo(wanted, number, type=socket.SOCK_STREAM)[0][0]
         listener = socket.create_server((wanted, number), family=family, backlog=1024)
     except OSError as error:
-        raise UsageError(f"cannot listen on {wanted}, port {number}: {error.strerror or error}") from error
+        why = (error.strerror or str(error)).partition(" (while")[0]
+        advice = f"name another --host or --port, such as --port {number + 1 or 8080}"
+        raise UsageError(f"cannot listen on {wanted}, port {number}: {why}; {advice}") from error
     # Connections inherit it. asyncio sees to it only for sockets made with TCP's number, and an answer in several
     # parts then waits 40 ms for a delayed acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

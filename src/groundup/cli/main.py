@@ -37,7 +37,7 @@ from groundup.cli.options import (
     command,
     group,
 )
-from groundup.configuration import unusable_surroundings, without_plugins_of_records
+from groundup.configuration import unusable_surroundings, without_plugins_of_records, words_with_home
 from groundup.domain.version import __version__
 from groundup.extensions import EXTENSIONS, owner_of
 
@@ -169,7 +169,16 @@ Exit codes: 0 every attempt has a verdict, 1 a bug of groundup, 2 bad input, 3 i
 READER_LEFT = 141
 """What a shell says of a program that SIGPIPE ended."""
 
-MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+MACHINE_FAULTS = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+)
 PERMISSIONS = (errno.EACCES, errno.EPERM)
 
 
@@ -261,6 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = [*given[1:], "--help"]
     elif given == ["version"]:
         given = ["--version"]
+    given = words_with_home(given)
     replace_what_cannot_be_written()
     try:
         why = unusable_surroundings()
@@ -272,8 +282,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         forget_output()
         return READER_LEFT
     except OSError as error:
-        forget_output()
-        return _machine_fault(error)[0]
+        try:
+            return _system_fault(error, given)[0]
+        except OSError:  # nor can anybody be told
+            forget_output(sys.__stderr__)
+            return 3
     return code
 
 
@@ -298,9 +311,7 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.errno not in (*MACHINE_FAULTS, *PERMISSIONS):
-            return _bug(error, given)
-        return _machine_fault(error)
+        return _system_fault(error, given)
     except Exception as error:  # noqa: BLE001  # the entry point: whatever it is, people get a sentence and a log
         return _bug(error, given)
 
@@ -352,11 +363,21 @@ def _glanced(given: list[str]) -> bool:
     return glanced(given[1])
 
 
-def _machine_fault(error: OSError) -> tuple[int, str]:
-    place = error.filename or "where the output goes"
+def _system_fault(error: OSError, given: list[str]) -> tuple[int, str]:
+    """Tell what the system refused: a name that somebody chose, or what the machine lacks. All else is a bug."""
+    from groundup.domain.errors import FAULTS_OF_NAMES
+
+    place = str(error.filename or "where the output goes")
+    place = place if len(place) <= 200 else f"{place[:197]}..."
+    if not error.filename:
+        forget_output()
     if error.errno in PERMISSIONS:
         return _failed(3, f"{place}: {error.strerror}; change its mode or its owner, or name another place")
-    return _failed(3, f"{error.strerror} ({place}); mend that and try again")
+    if error.errno in MACHINE_FAULTS:
+        return _failed(3, f"{error.strerror} ({place}); mend that and try again")
+    if error.errno in FAULTS_OF_NAMES and error.filename:
+        return _failed(2, f"{place}: {error.strerror}; name another place")
+    return _bug(error, given)
 
 
 def _bug(error: Exception, given: list[str]) -> tuple[int, str]:

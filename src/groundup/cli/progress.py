@@ -30,6 +30,7 @@ from groundup.runs.progress import (
     Standing,
     Warned,
 )
+from groundup.trees.writer import disk_errors
 
 _WRITING = 60
 """Characters of what a model writes that are shown."""
@@ -46,7 +47,7 @@ def shown_progress(talk: Talk) -> Iterator[Progress]:
         if talk.log_file is not None:
             sinks.append(stack.enter_context(_log(talk.log_file)))
         if talk.quiet:
-            sinks.append(_warnings)
+            sinks.append(_troubles(say))
         elif sys.stderr.isatty():
             live = stack.enter_context(_live(work, verbose=talk.verbose))
             sinks.append(live)
@@ -143,15 +144,17 @@ class _Told:
     def __init__(self) -> None:
         self._first: dict[str, AttemptKey] = {}
 
-    def words(self, event: Event) -> str:
-        """Return an event as one line."""
+    def words(self, event: Event, *, failures_only: bool = False) -> str:
+        """Return an event as one line; with *failures_only* empty for others, and for a cause that was told."""
         verdict = event.line.verdict if isinstance(event, AttemptEnded) else None
         if not isinstance(event, AttemptEnded) or verdict is None or verdict.status is not Status.INFRASTRUCTURE:
-            return words(event)
+            return "" if failures_only else words(event)
         key = event.line.attempt
         cause = common_cause("; ".join(one.message for one in verdict.reasons), key.task)
         is_new = cause not in self._first
         first = self._first.setdefault(cause, key)
+        if failures_only and not is_new:
+            return ""
         if not verdict.reasons or is_new:
             return words(event)
         as_told = "as before" if first == key else f"as {first}"
@@ -186,23 +189,36 @@ def _plain(write: Callable[[str], None], *, verbose: bool) -> Progress:
     return tell
 
 
-def _warnings(event: Event) -> None:
-    if isinstance(event, Warned):
-        say(words(event))
+def _troubles(write: Callable[[str], None]) -> Progress:
+    """Return what tells warnings, and why attempts have no verdict: each cause once."""
+    told = _Told()
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Warned):
+            write(words(event))
+        elif (
+            isinstance(event, AttemptEnded) and not event.again and (line := told.words(event, failures_only=True))
+        ):
+            write(line)
+
+    return tell
 
 
 @contextmanager
 def _log(path: Path) -> Iterator[Progress]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a", encoding="utf-8", errors="backslashreplace")
+        file = path.open("ab", buffering=0)
     except OSError as error:
-        raise UsageError(f"--log-file {path} cannot be written: {error.strerror or error}") from error
+        raise UsageError(
+            f"--log-file {path} cannot be written: {error.strerror or error}; name another file"
+        ) from error
     with file:
 
+        @disk_errors(path)
         def tell(event: Event) -> None:
-            file.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ} {printable(words(event))}\n")
-            file.flush()
+            line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ} {printable(words(event))}\n"
+            file.write(line.encode(errors="backslashreplace"))
 
         yield tell
 

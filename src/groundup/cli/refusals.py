@@ -18,6 +18,7 @@ OPTIONS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "--num-workers": ("--jobs",),
     "--threads": ("--jobs",),
     "--max-samples": ("--jobs",),
+    "--max-concurrent": ("--jobs",),
     "--max-connections": ("--model-jobs",),
     "--epochs": ("--attempts", "--times"),
     "--trials": ("--attempts", "--times"),
@@ -69,6 +70,9 @@ OPTIONS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "--all": ("--full", "--optional"),
 }
 """An option of other programs, and what it is here: the first that the command has."""
+
+SUITE_ELSEWHERE = frozenset({"--dataset", "--dataset-name", "--suite", "--benchmark", "-d"})
+"""Options of other programs for what is the argument SUITE here."""
 
 _HOW = {
     "--api-key": "an environment variable, such as OPENAI_API_KEY",
@@ -198,6 +202,8 @@ def _option_instead(error: Any, context: Any, options: Collection[str]) -> str:
         if ours in options:
             short = next((one for one in _spellings(context, ours) if len(one) == 2), None)
             return f": here it is {_HOW.get(name) or (f'{ours} ({short})' if short else ours)}"
+    if name in SUITE_ELSEWHERE and any(_name_of(one) == "SUITE" for one in context.command.params):
+        return f": the suite stands alone, as in `{context.command.example}`"
     near = difflib.get_close_matches(name, sorted(one for one in options if one.startswith("--")), n=2)
     if near:
         return f"; did you mean {' or '.join(near)}?"
@@ -231,6 +237,8 @@ def _for_extra(given: Sequence[str], extra: Sequence[str], context: Any, options
     before = given[given.index(extra[0]) - 2] if extra[0] in given[2:] else ""
     if before in ("--tasks", "--task", "--exclude"):
         return f"names are separated by commas: {before} {given[given.index(extra[0]) - 1]},{','.join(extra)}"
+    if before in ("-p", "--predictions"):
+        return "a shell makes several words of a pattern; give the folder that holds them"
     if "--predictions" in options and not {"-p", "--predictions"}.intersection(given):
         return f"predictions are named with -p: `{context.command_path} {given[1]} -p {extra[0]}`"
     return f"such as `{context.command.example}`"

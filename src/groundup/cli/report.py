@@ -316,8 +316,10 @@ def _list_runs(output: AnyPath | None, *, json: bool) -> int:
     from groundup.api.listings import list_runs
     from groundup.cli.console import print_document, print_table, say
     from groundup.settings import load
+    from groundup.store.folder import refuse_unusable
 
     folder = load({"output": output}).output
+    refuse_unusable(folder, None)
     found = list_runs(output=folder)
     if json:
         documents = [

@@ -185,9 +185,10 @@ def evaluate(
     from groundup.domain.errors import UsageError
 
     if predictions is None:
-        from groundup.api.selection import task_of
+        from groundup.api.selection import refuse_unknown_suite, task_of
 
         if os.sep not in suite and not Path(suite).exists():
+            refuse_unknown_suite(suite)
             raise UsageError(f"name what to grade, such as `groundup evaluate {suite} -p predictions/`")
         predictions = Path(suite)
         wanted = names(flags.get("task"), "--task") or ()

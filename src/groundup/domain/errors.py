@@ -29,7 +29,9 @@ class SubmissionError(GroundupError):
     """What was handed in is at fault; it is graded as such, never as an infrastructure failure."""
 
 
-_OF_NAMES = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ})
+FAULTS_OF_NAMES = frozenset(
+    {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ}
+)
 """What the system says of names that somebody chose; other errors are those of the disk."""
 
 
@@ -44,7 +46,7 @@ def reading_submission(what: str) -> Iterator[None]:
     except GroundupError:
         raise
     except Exception as error:  # parsers raise anything for what no person would write by hand
-        if isinstance(error, OSError) and error.errno not in _OF_NAMES:
+        if isinstance(error, OSError) and error.errno not in FAULTS_OF_NAMES:
             raise
         reason = str(error).partition("\n")[0][:120]
         raise SubmissionError(f"{what} cannot be read: {type(error).__name__}: {reason}; mend it") from error

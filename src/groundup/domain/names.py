@@ -19,12 +19,14 @@ def count(number: int, word: str) -> str:
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     """Return a sentence for an unknown *name* of a *kind*: the nearest choice, and all where they are few."""
     known = sorted(map(str, choices))
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    as_typed = {one.casefold(): one for one in known}
+    near = difflib.get_close_matches(name.casefold(), as_typed, n=1, cutoff=0.6)
+    shown = name if len(name) <= 100 else f"{name[:97]}..."
     if near:
         few = f" There are {', '.join(known)}" if 1 < len(known) <= 6 else ""
-        return f"unknown {kind} {name!r}; did you mean {near[0]!r}?{few}"
+        return f"unknown {kind} {shown!r}; did you mean {as_typed[near[0]]!r}?{few}"
     listed = ", ".join(known[:30]) + (", ..." if len(known) > 30 else "")
-    return f"unknown {kind} {name!r}; choose from: {listed or '(none)'}"
+    return f"unknown {kind} {shown!r}; choose from: {listed or '(none)'}"
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
@@ -33,8 +35,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
 def checked_name(value: str) -> str:
     """Return *value* when it is safe as one path component; raise `UsageError` otherwise."""
     if not _NAME.fullmatch(value) or value.endswith((".", ".lock")):
+        shown = value if len(value) <= 200 else f"{value[:197]}..."
         raise UsageError(
-            f"{value!r} is not a usable name: use up to 128 letters, digits, '.', '_', '+', '@' and '-', "
+            f"{shown!r} is not a usable name: use up to 128 letters, digits, '.', '_', '+', '@' and '-', "
             "starting with a letter or digit"
         )
     return value

@@ -271,7 +271,7 @@ def out_of_time(error: OutOfTimeError, troubles: "Iterable[Trouble]", waiting_s:
 
 def _with_advice(message: str) -> str:
     """Return what a registry's client says, which may say already what to do."""
-    return message if "check the network" in message else f"{message}; check the network and resume"
+    return message if "check the network" in message else f"{message}; check the network and try again"
 
 
 def as_error(
@@ -285,20 +285,20 @@ def as_error(
     if failure.kind in _PASSING:
         error, why = _PASSING[failure.kind]
         own = SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
-        message = f"{what}: {why}: {failure.message}; resume ({where})"
+        message = f"{what}: {why}: {failure.message}; try again ({where})"
         return error(message, own if asker == "submission" and forgeable else None)
     if failure.kind is BuildFailureKind.NETWORK:
         return NetworkError(f"{what}: {_with_advice(failure.message)} ({where})")
     if failure.kind is BuildFailureKind.HOST_DISK:
-        return DiskFullError(f"{what}: {failure.message}; free some and resume ({where})")
+        return DiskFullError(f"{what}: {failure.message}; free some and try again ({where})")
     if failure.kind is BuildFailureKind.SANDBOX:
-        return SandboxError(f"{what}: {failure.message}; try `groundup doctor` and resume ({where})")
+        return SandboxError(f"{what}: {failure.message}; look with `groundup doctor`, and try again ({where})")
     if asker == "submission":
         return SubmissionError(f"{what}: {failure.kind}: {failure.message} ({where})")
     if (
         asker == "agent" and failure.kind is BuildFailureKind.TIMEOUT
     ):  # a version that was installed once can be again
-        return InfrastructureError(f"{what}: {failure.message}; resume when the machine is less busy ({where})")
+        return InfrastructureError(f"{what}: {failure.message}; try again when the machine is less busy ({where})")
     if asker == "agent":
         return UsageError(f"{what}: {failure.kind}: {failure.message}; pin another version ({where})")
     return TaskError(f"{what}: {failure.kind}: {failure.message}; mend the recipe ({where})")

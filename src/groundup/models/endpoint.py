@@ -345,7 +345,7 @@ class ModelEndpoint:
                     f"{what} still answers with {failure.kind} after {tries} tries; resume later or with fewer "
                     f"calls at once ({reason})"
                 )
-        raise ModelError(f"{what} cannot be asked ({tries} tries): {reason}; check the address and resume")
+        raise ModelError(f"{what} cannot be asked ({tries} tries): {reason}; check the address and try again")
 
     def _redacted(self, text: str) -> str:
         return text.replace(self._key.get_secret_value(), "***") if self._key else text

@@ -202,12 +202,12 @@ def read_prices(path: Path) -> tuple[Price, ...]:
         return _PriceFile.model_validate(tomllib.loads(read_regular(path).decode())).price
     except OSError as error:
         raise UsageError(f"the price file {path} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"the price file {path} is not valid TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(f"the price file {path}: {where}: {plainly(first)}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the price file {path} is not valid TOML: {error}") from error
 
 
 def _means(pattern: str, name: str) -> bool:

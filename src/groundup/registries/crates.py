@@ -203,7 +203,7 @@ def _tables(home: Path, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
             yield tomllib.loads((home / name).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
             continue
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"{home / name}: Cargo's configuration is not valid TOML: {error}") from error
 
 

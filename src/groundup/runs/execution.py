@@ -91,6 +91,8 @@ def execute(
                 try:
                     async with _shown(fleet, writer), asyncio.timeout(options.time_s) as limit:
                         await pending.work_off()
+                except DiskFullError as error:
+                    raise DiskFullError(f"{error}, then `groundup resume {path}`") from error
                 except asyncio.CancelledError:
                     if not interrupted():
                         raise

@@ -6,6 +6,7 @@ tree that can be read is that attempt's `SubmissionError`, and the others go on.
 """
 
 import difflib
+import errno
 import hashlib
 import json
 import os
@@ -27,6 +28,8 @@ from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
 from groundup.runs.submissions import SubmissionSource
+from groundup.store.attempts import AttemptFolder
+from groundup.store.folder import RunFolder
 from groundup.store.records import GivenSubmissions
 from groundup.suites.base import PATCH_FILE
 from groundup.trees.archives import ARCHIVES, DamagedArchiveError, extract_archive, refuse_damaged
@@ -49,6 +52,7 @@ PROJECT_FILES = (
 )
 """A folder that holds one of these is a repository rather than a folder of repositories."""
 _UNREADABLE = "change its mode, or take it away"
+_OF_RUNS = "`groundup regrade RUN` grades it again, and `groundup export RUN FOLDER` writes predictions"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,2}")
 _ATTEMPT = re.compile(r"(?:run|attempt|try|trial|rep|repeat|sample|seed|k)[-_ ]?\d+", re.IGNORECASE)
 _UNREAD = re.compile(r".*\.(?:rar|7z|zipx|ace|arj|cab|lz|lzma|lz4|gz|bz2|xz|zst|iso|dmg|tar\.\w+)", re.IGNORECASE)
@@ -73,6 +77,7 @@ _BESIDE = frozenset(
 )
 """Folders that tools leave beside predictions, however near their names are to a task's."""
 _LINE_BYTES = 16 * 1024 * 1024
+_A_LINE_EACH = "write one object on each line, with `instance_id` and `path` (docs/guide-evaluate.md)"
 _PATCHES = (".diff", ".patch")
 
 
@@ -199,6 +204,8 @@ def open_predictions(
     if spec.task is not None and spec.task not in tasks:
         raise UsageError(unknown("task", spec.task, tasks))
     try:
+        if path.is_dir() and RunFolder(path).was_run():
+            raise UsageError(f"{path} is a run; {_OF_RUNS}")
         if spec.task is not None:
             _refuse_other_predictions(path, spec.task, tasks)
             found = dict(_of_one_task(path, spec.task, tasks, layout))
@@ -212,7 +219,7 @@ def open_predictions(
                 model_named_in(path)  # refuses several
             found = dict(_of_lines(path, tasks, layout))
         else:
-            raise UsageError(f"{path}: no such predictions; give a folder or a JSONL file with -p")
+            raise UsageError(f"{path}: no such predictions; give a folder or a JSONL file with -p{_fetched(path)}")
     except OSError as error:
         said = f"{error.filename or path} cannot be read: {error.strerror or error}"
         raise UsageError(f"{said}; {_UNREADABLE}") from error
@@ -226,6 +233,10 @@ def open_predictions(
     if all(key.index > 0 for key in found):
         raise UsageError(f"{path}: attempts count from 0, and no task has an attempt 0; rename the folders")
     return GivenSource(spec, found, limits or TreeLimits(), strays)
+
+
+def _fetched(path: Path) -> str:
+    return "; fetch what lies at an address first, such as by `git clone`" if ":/" in str(path) else ""
 
 
 def _is_empty(found: FoundPrediction) -> bool:
@@ -329,8 +340,7 @@ def _of_one_task(
 ) -> Iterator[tuple[AttemptKey, FoundPrediction]]:
     """Treat *path* as `<predictions>/<task>`, which may be an archive or a link, or take that folder out of it."""
     if not path.exists():
-        fetched = "; fetch what lies at an address first, such as by `git clone`" if ":/" in str(path) else ""
-        raise UsageError(f"{path}: no such folder or archive; give one with -p{fetched}")
+        raise UsageError(f"{path}: no such folder or archive; give one with -p{_fetched(path)}")
     place = path.resolve()
     if place.is_dir() and _holds_predictions(place, task):
         yield from _of_task_entry(place, place / task, task, layout)
@@ -444,6 +454,8 @@ def _packed_or_tree(root: Path, folder: Path, name: str, layout: PredictionLayou
         return FoundPrediction(name, refusal=f"{name} holds {both}; leave one of them")
     if packed:
         return _resolved(root, packed[0], f"{name}/{packed[0].name}")
+    if AttemptFolder(folder).made() is not None:  # with records around it, which would be graded as a repository
+        return FoundPrediction(name, refusal=f"{name} is an attempt of a run; {_OF_RUNS}")
     visible = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
     if len(visible) == 1 and visible[0].is_dir() and (telling := project_file(visible[0])):
         inner = f"{name}/{visible[0].name}"
@@ -490,8 +502,10 @@ def _resolved(root: Path, path: Path, name: str) -> FoundPrediction:
     except FileNotFoundError:
         what = "is a link to nothing" if path.is_symlink() else "is not there"
         return FoundPrediction(name, refusal=f"{name} {what}; put the repository there")
-    except (OSError, RuntimeError):
-        return FoundPrediction(name, refusal=f"{name} is a link in a circle; put the repository there")
+    except (OSError, RuntimeError) as error:
+        is_circle = getattr(error, "errno", errno.ELOOP) == errno.ELOOP
+        what = "is a link in a circle" if is_circle else f"cannot be there: {error}"[:200]
+        return FoundPrediction(name, refusal=f"{name[:200]} {what}; put the repository there")
     if not place.is_relative_to(root):
         return FoundPrediction(
             name, refusal=f"{name} is a link that leads out of the predictions; put a copy there"
@@ -544,7 +558,7 @@ def _of_lines(
                 FoundPrediction(f"{path.name}, line {number}", model_name=line.model_name_or_path, patch=data),
             )
     if not seen:
-        raise UsageError(f"{path} holds no predictions; expected one JSON object on each line")
+        raise UsageError(f"{path} holds no predictions; {_A_LINE_EACH}")
 
 
 def _of_line(root: Path, given: str, model: str | None, layout: PredictionLayout) -> FoundPrediction:
@@ -552,7 +566,7 @@ def _of_line(root: Path, given: str, model: str | None, layout: PredictionLayout
     name = printable(given)
     path = Path(given)
     if not _is_a_path(given):
-        return FoundPrediction(name, refusal=f"{name} is no path")
+        return FoundPrediction(name, refusal=f"{name} is no path; mend its line")
     found = _resolved(Path("/") if path.is_absolute() else root, root / path, name)
     if found.place is not None and found.place.is_dir():
         found = _packed_or_tree(found.place, found.place, name, layout)
@@ -587,19 +601,22 @@ def _lines(path: Path) -> Iterator[tuple[int, _Line]]:
 
 def _parsed(data: bytes, place: str) -> _Line:
     try:
-        return _Line.model_validate(json.loads(data.decode("utf-8-sig").rstrip()))
+        document = json.loads(data.decode("utf-8-sig").rstrip())
+        if isinstance(document, list):
+            raise UsageError(f"{place}: a list; {_A_LINE_EACH}")
+        return _Line.model_validate(document)
     except UnicodeDecodeError as error:
         raise UsageError(f"{place}: not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from error
     except json.JSONDecodeError as error:
-        raise UsageError(
-            f"{place}: not JSON: {error.msg} (column {error.colno}); mend or remove that line"
-        ) from error
-    except RecursionError as error:
-        raise UsageError(f"{place}: not JSON: too many levels") from error
+        raise UsageError(f"{place}: not JSON: {error.msg} (column {error.colno}); {_A_LINE_EACH}") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the line"
-        raise UsageError(f"{place}: {field}: {plainly(first)}") from error
+        raise UsageError(f"{place}: {field}: {plainly(first)}; {_A_LINE_EACH}") from error
+    except (ValueError, RecursionError) as error:  # numbers too long and lists too deep for Python
+        raise UsageError(
+            f"{place}: not JSON that can be read: {str(error).partition(';')[0]}; mend that line"
+        ) from error
 
 
 def _is_patch(found: FoundPrediction) -> bool:

@@ -152,6 +152,8 @@ class EarlierSource(SubmissionSource):
         return record.but(**tree._asdict())
 
     def _why_absent(self, line: VerdictLine | None) -> Exception:
+        if line is not None and line.submission is not None:  # it was there once
+            return MachineError(f"its submission was removed from the run {self._folder.path}; put it back")
         if line is not None and line.verdict is not None and line.verdict.settles:
             return SubmissionError(line.verdict.reasons[0].message if line.verdict.reasons else "it was refused")
         return InfrastructureError(

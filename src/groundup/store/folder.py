@@ -42,6 +42,8 @@ from groundup.trees.walking import LARGE, read_regular, remove_tree
 from groundup.trees.writer import disk_errors
 
 LOCK_NAME = ".lock"
+LATEST = "latest"
+"""What a user may say for the run of the output folder that was begun last."""
 _NODES = "nodes.json"
 _RECORDS = (CONFIG, LOCK, VERDICTS, "report.json", "judgements.jsonl", _NODES)
 _OF_RUNS = frozenset({*_RECORDS, LOCK_NAME, NOTES, "attempts", "scratch"})
@@ -65,7 +67,7 @@ class Hold:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise InfrastructureError(f"{path} cannot be locked: {error.strerror or error}") from error
             raise UsageError(
-                f"process {holder} is working on the run {folder.name!r}: wait for it or choose another --run-id"
+                f"process {holder} is working on the run {folder.name!r}: wait until it ends, or name another run"
             ) from error
         try:
             with disk_errors(folder):
@@ -403,10 +405,13 @@ class RunWriter(Closeable):
 
 def refuse_unusable(output: Path, run_id: str | None) -> None:
     """Raise `UsageError` where *output* can hold no new run called *run_id*; None: by a name of our own."""
-    if os.path.lexists(output) and not output.is_dir():
-        raise UsageError(f"{output} is no folder; name another one with --output")
+    there = next((one for one in (output, *output.parents) if os.path.lexists(one)), None)
+    if there is not None and not there.is_dir():
+        raise UsageError(f"{there} is no folder; name another one with --output")
     if run_id is None:
         return
+    if run_id == LATEST:
+        raise UsageError(f"{LATEST} stands for the run that was begun last; choose another --run-id")
     if (output / checked_name(run_id) / CONFIG).exists():
         _refuse_existing(output / run_id)
 

@@ -55,7 +55,7 @@ def open_suite(name: str, settings: Settings) -> Suite:
     """
     name = named_suite(name, settings)
     suite, with_data = with_data_set(name, settings)
-    made: object = SUITES.find(suite)(with_data)
+    made = SUITES.make(suite, with_data)
     if not isinstance(made, Suite):
         raise UsageError(
             f"suite {suite!r} makes a {type(made).__name__}, which must derive from groundup.suites.base.Suite"

@@ -269,14 +269,22 @@ def disk_errors(place: Path, *passed: type[OSError]) -> Iterator[None]:
         raise _explained(error, place) from error
 
 
+_LIMITS = {
+    errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
+    errno.EFBIG: "raise the limit of a file's size (`ulimit -f`)",
+}
+
+
 def _explained(error: OSError, place: Path) -> InfrastructureError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError(f"no room left on the disk of {place}; free some and resume")
+        return DiskFullError(f"no room left on the disk of {place}; free some")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return MachineError(
             f"{place} cannot be written to: {error.strerror}; make it writable or name another folder"
         )
-    return InfrastructureError(f"cannot write below {place}: {error.strerror or error}; name another folder")
+    name = error.filename2 or error.filename or place
+    advice = _LIMITS.get(error.errno or 0, "name another folder")
+    return InfrastructureError(f"cannot write {name}: {error.strerror or error}; {advice}")
 
 
 def copy_tree(source: Path, destination: Path, limits: TreeLimits | None = None) -> TakenIn:

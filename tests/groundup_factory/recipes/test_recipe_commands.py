@@ -81,7 +81,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_first(
     ended = groundup("recipe", "build", *tasks, "--from-data", data, "-o", str(tmp_path / "file" / "in"))
 
     assert ended.code == 3
-    assert "cannot write below" in ended.err
+    assert "cannot write " in ended.err
     assert "demo: " not in ended.err
 
 

@@ -165,12 +165,12 @@ def parse_preset(text: str, origin: str) -> Preset:
     """Return the preset in *text*; *origin* names it in errors. Raises `UsageError`."""
     try:
         return Preset.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{origin}: not valid TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(f"{origin}: {where}: {plainly(first)}; see docs/agents.md") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{origin}: not valid TOML: {error}; mend the file") from error
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

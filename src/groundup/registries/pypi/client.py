@@ -154,7 +154,7 @@ def _uv_files(environment: Mapping[str, str]) -> Iterator[Mapping[str, object]]:
             yield tomllib.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"{path}: uv's configuration is not valid TOML: {error}") from error
 
 

@@ -182,7 +182,7 @@ def _object(line: bytes, place: str) -> dict[str, Any]:
         document = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UsageError(f"{place}: not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from error
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{place}: not JSON: {error}") from error
     if not isinstance(document, dict):
         raise UsageError(f"{place}: an object was expected, with the fields of an instance")

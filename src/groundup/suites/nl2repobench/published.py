@@ -158,6 +158,8 @@ def _strings(path: Path) -> tuple[str, ...]:
         value: Any = json.loads(_text(path))
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: cannot be read as JSON: {error}") from error
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise UsageError(f"{path}: must be a list of strings")
     return tuple(value)

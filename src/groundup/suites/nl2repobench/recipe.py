@@ -357,12 +357,12 @@ def parse_recipe(text: str, origin: str) -> Recipe:
         for name in {"free", "leaning"} & document.get("twin", {}).keys():
             document["twin"][name] = frozenset(_ungrouped(document["twin"][name]))
         return Recipe.model_validate(document)
-    except tomllib.TOMLDecodeError as error:
-        raise TaskError(f"{origin}: not valid TOML: {error}; mend the recipe") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
         raise TaskError(f"{origin}: {where}: {plainly(first)}; see docs/developers/recipes.md") from error
+    except (ValueError, RecursionError) as error:
+        raise TaskError(f"{origin}: not valid TOML: {error}; mend the recipe") from error
     except (TypeError, AttributeError) as error:
         raise TaskError(
             f"{origin}: [expected], [floor], [twin.free], [twin.leaning]: one list of test names per file"

@@ -235,12 +235,12 @@ def parse_task(text: str, origin: str) -> ServiceTask:
     """Return the task in *text*; *origin* names the file in errors. Raises `TaskError`."""
     try:
         return ServiceTask.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise TaskError(f"{origin}: not valid TOML: {error}; mend the file") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise TaskError(f"{origin}: {where or 'the task'}: {plainly(first)}; see docs/repogenesis.md") from error
+    except (ValueError, RecursionError) as error:
+        raise TaskError(f"{origin}: not valid TOML: {error}; mend the file") from error
 
 
 @cache
