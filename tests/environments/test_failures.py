@@ -197,7 +197,7 @@ async def test_words_of_a_lost_connection_do_not_take_a_submission_out_of_the_co
 @pytest.mark.parametrize(("asker", "forgeable"), [("submission", False), ("recipe", True), ("agent", True)])
 async def test_honest_words_of_a_lost_connection_stay_the_machines(asker: Asker, *, forgeable: bool) -> None:
     """Where only installers of ours were at work, or no one gains by it, it is infrastructure however often."""
-    with pytest.raises(LostConnectionError, match="resume"):
+    with pytest.raises(LostConnectionError, match="try again"):
         await builds(lost(asker, forgeable=forgeable), TRIES)
 
 

@@ -133,7 +133,7 @@ PACKED: dict[str, tuple[str, bytes, str | None, str]] = {
     ),
     "an empty file": ("lines.jsonl", b"", None, "holds no predictions"),
     "a table": ("lines.jsonl", b"instance_id,path\nalpha,alpha\n", None, "not JSON"),
-    "a list": ("lines.jsonl", b'[{"instance_id": "alpha"}]', None, "must be a table"),
+    "a list": ("lines.jsonl", b'[{"instance_id": "alpha"}]', None, "a list; write one object on each line"),
     "a task that is none": ("lines.jsonl", b'{"instance_id": "delta"}', None, "unknown task 'delta'"),
     "a patch": ("lines.jsonl", b'{"instance_id": "alpha", "model_patch": "x"}', None, "takes whole repositories"),
 }
