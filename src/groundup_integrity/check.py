@@ -216,7 +216,9 @@ class Check:
         limit_s = max(_LEAST_TEST_S, _SLOWER * slowest_s)
         one_test_s = self.library.hidden.one_test_s
         limit_s = min(limit_s, one_test_s) if one_test_s else limit_s
-        overlay = overlay._replace(one_test_s=limit_s, collects_all=collects_all)
+        results = self.true.report.results
+        failed = tuple(test for test, found in results.items() if found.outcome in ("failed", "error"))
+        overlay = overlay._replace(one_test_s=limit_s, collects_all=collects_all, failed=failed)
         run = with_true_names(await run_to_the_end(self.library, self.context, overlay), overlay)
         if run.result.ending is Ending.SANDBOX_DIED:
             raise SandboxError("the sandbox of a check died; repeat the attempt, and see `groundup doctor`")

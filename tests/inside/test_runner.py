@@ -528,6 +528,64 @@ def test_spared(): assert 1
     }
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_test_that_fails_leaves_nothing_for_those_after_it(tmp_path: Path, is_lost: bool) -> None:
+    """What it made, moved, wrote and linked in a writable folder is put back; not where it was lost before."""
+    tests = """
+import os
+import pathlib
+import unittest
+
+import pytest
+
+ROOM = pathlib.Path(__file__).parent / "room"
+
+@pytest.fixture(scope="module")
+def made():
+    (ROOM / "made").mkdir()
+    yield ROOM / "made"
+    (ROOM / "made").rmdir()
+
+def test_moves(made):
+    (ROOM / "kept.txt").rename(ROOM / "moved.txt")
+    (ROOM / "again.txt").write_text("other")
+    (ROOM / "folder").mkdir()
+    (ROOM / "folder" / "link").symlink_to("nowhere")
+    (ROOM / "link").unlink()
+    os.chmod(ROOM / "folder", 0o500)
+    assert 1 == 2
+
+class Cases(unittest.TestCase):
+    def test_case(self):
+        (ROOM / "case.txt").touch()
+        self.assertEqual(1, 2)
+
+def test_makes():
+    (ROOM / "passed.txt").touch()
+
+def test_sees(made):
+    assert made.is_dir()
+    assert (ROOM / "kept.txt").read_text() == "kept"
+    assert (ROOM / "again.txt").read_text() == "again"
+    assert os.readlink(ROOM / "link") == "kept.txt"
+    assert sorted(os.listdir(ROOM)) == ["again.txt", "kept.txt", "link", "made", "passed.txt"]
+"""
+    room = tmp_path / "tests" / "room"
+    room.mkdir(parents=True)
+    (room / "link").symlink_to("kept.txt")
+    files = {"calc.py": "", "tests/room/kept.txt": "kept", "tests/room/again.txt": "again"}
+    lost = ["tests/test_a.py::test_moves", "tests/test_a.py::Cases::test_case"]
+    report, _ = _run(
+        tmp_path,
+        {**files, "tests/test_a.py": tests},
+        undone=[str(tmp_path / "tests")],
+        undoing_plugin=str(RUNNER.with_name("undoing.py")),
+        failed_before=lost if is_lost else [],
+    )
+
+    assert list(_outcomes(report).values()) == ["failed", "failed", "passed", "failed" if is_lost else "passed"]
+
+
 def test_chosen_tests_run_alone_in_their_order(tmp_path: Path) -> None:
     """A check runs a sample; in reverse order it shows which tests lean on others."""
     files = {"calc.py": "", "tests/test_a.py": "".join(f"def test_{name}(): pass\n" for name in "abcd")}

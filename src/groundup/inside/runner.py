@@ -682,10 +682,17 @@ def main() -> None:
     code = None
     try:
         reporter = Reporter(spec, channel)
+
+        def named(item: Any) -> str:
+            return shortened(reporter.name_of(item))
+
         own = [TimeLimit(spec["one_test_s"])] if spec.get("one_test_s") else []
         if spec.get("failing"):
             failing = trusted_module(spec["failing_plugin"]).FailingEnds
-            own.append(failing(spec["failing"], lambda item: shortened(reporter.name_of(item)), trusted))
+            own.append(failing(spec["failing"], named, trusted))
+        if spec.get("undone"):
+            undoing = trusted_module(spec["undoing_plugin"]).FailuresUndone
+            own.append(undoing(spec["undone"], spec["failed_before"], named))
         code = int(pytest.main(spec["arguments"], plugins=[reporter, *own, *plugins]))
         reporter.tell_lacking()
     except BaseException as problem:  # noqa: BLE001 - a module may raise SystemExit while it is collected

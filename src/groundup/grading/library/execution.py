@@ -45,6 +45,7 @@ from groundup.grading.library.staging import (
     ORIGINS_HELPERS,
     RUNNER,
     TRUSTED,
+    UNDOING,
     import_path,
     inside,
     lay_tests,
@@ -169,6 +170,8 @@ class Overlay(NamedTuple):
     """Tests made to fail as they return."""
     one_test_s: float | None = None
     """After which a test fails; None: as the recipe says."""
+    failed: tuple[NumberedTest, ...] = ()
+    """Tests that failed in the run that counts; what they leave in writable folders stays there."""
 
     @property
     def counts(self) -> bool:
@@ -372,6 +375,10 @@ def _asked(
         "chosen": overlay.chosen,
         "failing": overlay.failing,
         "failing_plugin": f"{TRUSTED}/{FAILING}",
+        # What a test with a false form leaves there no true one is to meet.
+        "undone": [] if overlay.counts else [inside(path) for path in hidden.writable],
+        "undoing_plugin": f"{TRUSTED}/{UNDOING}",
+        "failed_before": [test.id for test in overlay.failed],
         # What tests demanded is for people, too.
         "demands": f"{TRUSTED}/{DEMANDS}" if overlay.counts else None,
         "lacking": f"{TRUSTED}/{LACKING}",

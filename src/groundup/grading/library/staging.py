@@ -150,6 +150,7 @@ TRUSTED = "/opt/groundup"
 RUNNER = "runner.py"
 COMPILED_RUNNER = "runner.pyc"
 FAILING = "failing.py"
+UNDOING = "undoing.py"
 DEMANDS = "demands.py"
 LACKING = "lacking.py"
 ORIGINS = "origins.py"
@@ -358,7 +359,7 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_
         writer.file((RUNNER,), [source_of(RUNNER)], executable=False)
         if compiled_runner is not None:
             writer.file((COMPILED_RUNNER,), [compiled_runner], executable=False)
-        for name in (FAILING, DEMANDS, LACKING, ORIGINS, *ORIGINS_HELPERS):
+        for name in (FAILING, UNDOING, DEMANDS, LACKING, ORIGINS, *ORIGINS_HELPERS):
             writer.file((name,), [source_of(name)], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         writer.folder(("metadata",))

@@ -231,7 +231,12 @@ class NL2RepoStrictGrader(Grader):
             "recipe": None if recipe is None else digest_of(recipe),
             "layouts": 1,
             "runner": digest_bytes(
-                b"".join(map(source_of, ("runner.py", "failing.py", "demands.py", "lacking.py", "origins.py")))
+                b"".join(
+                    map(
+                        source_of,
+                        ("runner.py", "failing.py", "undoing.py", "demands.py", "lacking.py", "origins.py"),
+                    )
+                )
             ),
             "data_version": task.data_version,
             **({} if fresh is None else {"fresh": fresh}),
