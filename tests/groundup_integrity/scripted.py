@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
 
 from groundup.grading.context import GradingContext
@@ -54,6 +54,7 @@ class ScriptedLibrary:
     tests: int = 40
     files: int = 1
     changed: tuple[str, ...] = ()
+    hidden: HiddenTests = HIDDEN
     failing_s: float = 0.001
     """How long a test takes that fails."""
     runs: list[dict[str, Any]] = field(default_factory=list)
@@ -81,12 +82,12 @@ class ScriptedLibrary:
         deep: bool = False,
     ) -> Integrity:
         """Run all tests, and check those that passed."""
-        library = LibraryUnderTest(self.submission, self.original, HIDDEN, NO_ENVIRONMENT)
+        library = LibraryUnderTest(self.submission, self.original, self.hidden, NO_ENVIRONMENT)
         context = GradingContext(
             provider=cast(Any, self.provider), builder=cast(Any, None), scratch=self.folder / "scratch"
         )
         true = await run_to_the_end(library, context)
-        suite = suite_of(self.original, HIDDEN.protected, self.expected)
+        suite = suite_of(self.original, self.hidden.protected, self.expected)
         return await Check(library, context, suite, record, true, self.expected).integrity(deep=deep)
 
     def _answered(self, spec: SandboxSpec, command: Command) -> CommandResult:
@@ -123,8 +124,10 @@ class ScriptedLibrary:
     def _asked(self, test: NumberedTest, spec: SandboxSpec, asked: dict[str, Any]) -> Asked:
         """Tell the forms apart by what was mounted, and by what the runner is asked."""
         path, _, name = test.id.partition("::")
-        (tests,) = (mount.source for mount in spec.mounts if mount.target == f"{WORKSPACE}/tests")
-        found = re.search(rf"^def {name}\(.*$", (tests.parent / path).read_text(), re.MULTILINE)
+        place = PurePosixPath(WORKSPACE, path)
+        mounts = [mount for mount in spec.mounts if place.is_relative_to(mount.target)]
+        (file,) = (mount.source / place.relative_to(mount.target) for mount in mounts)
+        found = re.search(rf"^def {name}\(.*$", file.read_text(), re.MULTILINE)
         assert found is not None
         form: Literal["true", "false", "made to fail"] = "true" if found[0] == self.texts[test] else "false"
         if [test.id, 1] in asked["failing"] or found[0].startswith(f"{self.texts[test]};"):

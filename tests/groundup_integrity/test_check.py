@@ -12,7 +12,7 @@ from groundup.grading.library.hidden import FalseRecord, NumberedTest
 from groundup.grading.library.report import Result, RunnerReport
 from groundup_integrity.check import LOOKS, with_true_names
 from groundup_integrity.integrity import LEAST_SAMPLE, SAMPLE
-from tests.groundup_integrity.scripted import Asked, ScriptedLibrary, named
+from tests.groundup_integrity.scripted import HIDDEN, Asked, ScriptedLibrary, named
 from tests.sandbox.fake import answer
 
 
@@ -43,6 +43,19 @@ async def test_a_check_keeps_the_order_and_the_names_of_the_run_that_counts(tmp_
     chosen = [test for test, _ in library.runs[1]["chosen"]]
 
     assert chosen == [named(number).id for number in range(60) if named(number).id in chosen]
+
+
+async def test_a_check_keeps_what_lost_tests_leave_and_takes_back_what_false_forms_do(tmp_path: Path) -> None:
+    """A test that failed after another one does so again; the run that counts takes nothing back."""
+    hidden = HIDDEN.but(writable=("tests",))
+    library = ScriptedLibrary(
+        tmp_path, lambda asked: "failed" if asked.name == "test_3" else honest(asked), hidden=hidden
+    )
+    said = await library.integrity()
+
+    assert said.answer == "clean"
+    assert [run["undone"] for run in library.runs] == [[], ["/workspace/tests"]]
+    assert library.runs[1]["failed_before"] == [named(3).id]
 
 
 async def test_on_request_each_test_is_checked_and_a_sample_of_them_in_both_forms(tmp_path: Path) -> None:
