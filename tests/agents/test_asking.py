@@ -85,3 +85,16 @@ async def test_an_answered_question_is_not_asked_again(tmp_path: Path) -> None:
     again = await oneshot.create({}).attempt(agent_context(tmp_path / "2", FakeModel([]), trajectory=rest))
     assert again == first
     assert written(tmp_path / "2") == {"a.py": "x\n"}
+
+
+async def test_a_filtered_reply_is_refused_in_each_try(tmp_path: Path) -> None:
+    """A try that finds it on record ends as the first one did, though it holds a file."""
+    memory = Memory()
+    reply = says(fenced("a.py", "x"), finish="content_filter")
+    first = await oneshot.create({}).attempt(agent_context(tmp_path / "1", FakeModel([reply]), trajectory=memory))
+    again = await oneshot.create({}).attempt(
+        agent_context(tmp_path / "2", FakeModel([]), trajectory=memory.resumed())
+    )
+    assert first.outcome is Outcome.REFUSED
+    assert again == first
+    assert written(tmp_path / "2") == {}

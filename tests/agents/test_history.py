@@ -134,6 +134,16 @@ def test_many_files_are_told_over_several_turns(told: Told) -> None:
     assert "more" not in told.steps[1]
 
 
+def test_what_lies_too_deep_is_told_of(told: Told) -> None:
+    """A step says that there is more than was looked at."""
+    deep = told.place.joinpath(*["d"] * 40)
+    deep.mkdir(parents=True)
+    (deep / "far.txt").write_text("x")
+    (told.place / "near.txt").write_text("x")
+    assert told.turn(1) == ["added near.txt"]
+    assert told.steps[0]["more"]
+
+
 def test_edits_are_exact() -> None:
     """Whatever the texts, lines without an end and odd separators included."""
     random.seed(7)

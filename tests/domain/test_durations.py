@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.domain.durations import duration, seconds
+from groundup.domain.durations import duration
 from groundup.domain.errors import UsageError
 
 
@@ -19,8 +19,8 @@ from groundup.domain.errors import UsageError
     ],
 )
 def test_a_number_and_a_unit_are_seconds(text: str, asked: float) -> None:
-    """Every unit is worth what it says, whichever function reads it, with a fraction and blanks around it."""
-    assert seconds(text) == asked
+    """Every unit is worth what it says, with a fraction and blanks around it."""
+    assert duration(text, None) == asked
     assert duration(text) == asked
 
 
@@ -28,12 +28,12 @@ def test_a_number_alone_is_in_the_unit_that_is_asked_for() -> None:
     """Seconds unless another unit is usual."""
     assert duration("90") == 90
     assert duration(".5", "h") == 1800
+    with pytest.raises(UsageError, match="is no time"):
+        duration("90", None)
 
 
 @pytest.mark.parametrize("text", ["", "h", "-1h", "1 h", "1y", "1h30m", "1.h", "nan", "1e3s"])
 def test_other_words_are_refused(text: str) -> None:
     """What is no time is named, with a form that is one."""
-    with pytest.raises(UsageError, match="is no time"):
-        seconds(text)
     with pytest.raises(UsageError, match="is no time"):
         duration(text)

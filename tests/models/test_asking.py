@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from pydantic import JsonValue
 
 from groundup.domain.conversations import ChatRequest, Message, Picture, Tool, ToolCall
 from groundup.domain.usage import TokenUsage
-from groundup.models.asking import chat, messages
+from groundup.models.answering import chat as answering_chat
+from groundup.models.asking import chat, gemini, messages, responses
 from groundup.models.asking.forms import BrokenReplyError, CountedTokens
 from groundup.models.opening import open_model
 from groundup.models.prices import estimated_tokens
@@ -108,6 +110,40 @@ async def test_an_effort_is_asked_for_as_each_form_wants_it(
     assert sent == {"temperature": None, **expected}
     assert settings.identity()["reasoning_effort"] == effort
     assert "reasoning_effort" not in ModelSettings().identity()
+
+
+def test_what_programs_ask_for_has_another_name_in_each_form() -> None:
+    """Endpoints refuse keys that they do not know, so a program's own words must not reach them."""
+    schema: dict[str, JsonValue] = {"type": "object"}
+    described: dict[str, JsonValue] = {"name": "reply", "schema": schema}
+    format_: dict[str, JsonValue] = {"type": "json_schema", "json_schema": described}
+    asked = saying("hi").but(temperature=0.7, extra={"reasoning_effort": "low", "response_format": format_})
+    sent = gemini.request_document(asked)
+    assert sent.keys() == {"contents", "generationConfig"}
+    assert sent["generationConfig"] == {
+        "temperature": 0.7,
+        "thinkingConfig": {"thinkingLevel": "low"},
+        "responseMimeType": "application/json",
+        "responseJsonSchema": schema,
+    }
+    sent = responses.request_document(asked, "m")
+    assert "response_format" not in sent
+    assert sent["text"] == {"format": {"type": "json_schema", "name": "reply", "schema": schema}}
+    for choice, given in ((None, "auto"), ("required", "any")):
+        extra = {"parallel_tool_calls": False, "reasoning_effort": "low"} | (
+            {"tool_choice": choice} if choice else {}
+        )
+        sent = messages.request_document(saying("hi").but(temperature=0.7, extra=extra), "m")
+        assert sent["tool_choice"] == {"type": given, "disable_parallel_tool_use": True}
+        assert sent["output_config"] == {"effort": "low"}
+        assert not sent.keys() & {"parallel_tool_calls", "reasoning_effort", "temperature"}
+
+
+def test_a_refusal_is_passed_on_as_text() -> None:
+    """A conversation that goes on after the model declined keeps what it said."""
+    said = {"role": "assistant", "content": [{"type": "refusal", "refusal": "I will not."}]}
+    asked = answering_chat.asked(json.dumps({"messages": [said]}).encode())
+    assert [message.content for message in asked.request.messages] == ["I will not."]
 
 
 async def test_settings_fill_what_a_request_leaves_open() -> None:

@@ -109,7 +109,7 @@ def test_what_is_to_be_done(status: int, body: bytes, kind: CallFailureKind) -> 
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"\xff\xfe", b"[]", b"null", b"3", b'{"error": "plain"}', b'{"error": null}']
+    "body", [b"", b"\xff\xfe", b"[]", b"null", b"3", b'{"error": "plain"}', b'{"error": null}', b"[" * 20_000]
 )
 def test_any_body_is_understood(body: bytes) -> None:
     """Whatever an endpoint sends with an error, there is a message, and it is short."""

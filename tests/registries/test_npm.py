@@ -1,5 +1,6 @@
 """Tests of groundup.registries.npm: what npm, yarn and pnpm get inside a sandbox, and what no one gets."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,7 +9,8 @@ from pydantic import SecretStr
 
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
-from groundup.registries.npm import BRIEF_TYPE, NpmClient, NpmGateway
+from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.npm import BRIEF_TYPE, NpmClient, NpmGateway, TarballFound
 from groundup.registries.settings import Authorization
 from tests.registries.fake_npm import FakeNpm
 from tests.registries.fake_site import Site, guest
@@ -126,6 +128,15 @@ async def test_what_is_newer_than_the_cut_off_does_not_exist(npm: FakeNpm, regis
         assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 200
     async with guest(NpmGateway(registry, cutoff=cutoff_instant("2021-01-01"))) as client:
         assert (await client.get("/ms/-/ms-2.0.0.tgz")).status_code == 404
+
+
+async def test_of_two_cut_offs_at_once_each_has_its_own(npm: FakeNpm, registry: NpmClient) -> None:
+    """What one sandbox may not have is not withheld from another that asks in the same moment."""
+    npm.add("ms", "2.0.0", published="2022-01-01T00:00:00.000Z")
+    asked = (registry.tarball("ms", "ms-2.0.0.tgz", cutoff_instant(f"{year}-01-01")) for year in (2021, 2023))
+    early, late = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(early, UnknownPackageError)
+    assert isinstance(late, TarballFound)
 
 
 async def test_dates_of_first_fetching_hide_nothing(npm: FakeNpm, registry: NpmClient) -> None:

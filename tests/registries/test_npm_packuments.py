@@ -1,13 +1,15 @@
 """Tests of groundup.registries.npm: reading what registries say, whatever it is."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.registries.client import cutoff_instant
+from groundup.registries.client import Published, cutoff_instant, first_after
 from groundup.registries.npm import PackumentError, is_name, parse_packument, version_of, written
+from groundup.registries.pypi.pages import ProjectFile
 
 URL = "https://registry.example/ms"
 
@@ -56,6 +58,15 @@ def test_latest_of_then(versions: list[str], latest: str, expected: str) -> None
     text = written(parse_packument("ms", URL, body, whole=False), "http://gateway", cutoff_instant("2021-01-01"))
     assert text is not None
     assert json.loads(text)["dist-tags"]["latest"] == expected
+
+
+def test_a_cut_off_is_the_first_instant_that_it_hides() -> None:
+    """As for Python's packages: what came in that instant is newer, for each kind of registry."""
+    cutoff = cutoff_instant("2021-12-31")
+    at_once = Published(published=datetime(2022, 1, 1, tzinfo=UTC))
+    assert not at_once.published_by(cutoff)
+    assert not ProjectFile(filename="a-1.tar.gz", url="", upload_time="2022-01-01T00:00:00Z").uploaded_by(cutoff)
+    assert first_after([at_once], cutoff) == cutoff
 
 
 def test_versions_without_a_time_are_not_known_to_be_old() -> None:

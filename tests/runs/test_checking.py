@@ -70,8 +70,10 @@ def test_a_thorough_check_reads_everything(
     run = write_run(tmp_path / "nl2repobench", "nl2repobench", made_by_agent=True)
     assert check_run(RunFolder(run), settings).faults == ()
     (run / file).write_text(text)
-    (fault,) = check_run(RunFolder(run), settings).faults
+    found = check_run(RunFolder(run), settings)
+    (fault,) = found.faults
     assert str(fault).startswith(said)
+    assert "; 0 of 3 attempts have no score for it" in found.conclusion, "reports score them all"
 
 
 def test_earlier_runs_say_that_they_have_no_chain(tmp_path: Path, settings: Settings) -> None:

@@ -6,10 +6,12 @@ import io
 import tarfile
 import textwrap
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from groundup.trees import fingerprints
 from groundup.trees.fingerprints import contents_of_archive, contents_of_folder, prints_of
 
 CODE = inspect.getsource(textwrap).encode()
@@ -66,6 +68,21 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     found = contents_of_archive(path, "demo.whl")
     assert list(found.prints) == ["demo.whl!b.py"]
     assert [line.partition(": ")[0] for line in found.unread] == ["demo.whl!a.whl"]
+
+
+@pytest.mark.parametrize(
+    "packed", [lambda inner: zipped(**{"a.whl": inner, "b.py": CODE}), lambda inner: tarred("a.whl", inner, "w")]
+)
+def test_a_large_archive_inside_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: Callable[[bytes], bytes]
+) -> None:
+    """It is not read, and is no hiding place; what lies beside it is read all the same."""
+    monkeypatch.setattr(fingerprints, "_NESTED_BYTES", 40_000)
+    path = tmp_path / "demo.tar"
+    path.write_bytes(packed(zipped(zeros=bytes(60_000_000))))
+    found = contents_of_archive(path, "demo.tar")
+    assert [line.partition(": ")[0] for line in found.unread] == ["demo.tar!a.whl"]
+    assert list(found.prints) in ([], ["demo.tar!b.py"])
 
 
 def test_a_bomb_ends_early(tmp_path: Path) -> None:

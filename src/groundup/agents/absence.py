@@ -193,9 +193,7 @@ def _kept_answer(root: Path, names: Collection[str], original: Fingerprint | Non
 @cache
 def _rules_digest() -> str:
     """Return what changes when copies are looked for in another way."""
-    return digest_bytes(
-        b"".join(Path(str(one)).read_bytes() for one in (__file__, __file__, fingerprints.__file__))
-    )
+    return digest_bytes(b"".join(Path(str(one)).read_bytes() for one in (__file__, fingerprints.__file__)))
 
 
 def _brings_copies(root: Path, names: Collection[str], original: Fingerprint | None) -> bool:

@@ -53,29 +53,32 @@ class ModelQuestions:
         # The name covers every message, so a question that changed is asked anew.
         question = digest_of([about, messages])
         async with self._slots:
-            if (reply := self._recorded.get(question)) is not None:
-                self.paid = self.paid.plus(reply)
-                return reply
-            self._check_limits()
-            self._clock.start()
-            request = ChatRequest(messages=messages)
-            await self._check_window(request)
-            try:
-                reply = await self._model.complete(request)
-            except ContextOverflowError as error:
-                raise Unanswerable(Outcome.LIMIT, f"too large for the model's window: {error}") from error
-            except RefusedError as error:
-                raise Unanswerable(Outcome.REFUSED, str(error)) from error
+            recorded = self._recorded.get(question)
+            reply = await self._answer(messages) if recorded is None else recorded
             self.paid = self.paid.plus(reply)
-            for message in messages:
-                self._at.trajectory.append("message", role=message.role, content=message.content, about=about)
-            fields = reply_fields(reply, self.paid.turns)
-            self._at.trajectory.append(
-                "reply", **fields, question=question, about=about, spent_s=self._clock.spent_s
-            )
+            if recorded is None:
+                self._record(about, messages, reply, question)
         if reply.finish == "content_filter":
             raise Unanswerable(Outcome.REFUSED, "the endpoint's filter ended the reply")
         return reply
+
+    async def _answer(self, messages: tuple[Message, ...]) -> ChatReply:
+        self._check_limits()
+        self._clock.start()
+        request = ChatRequest(messages=messages)
+        await self._check_window(request)
+        try:
+            return await self._model.complete(request)
+        except ContextOverflowError as error:
+            raise Unanswerable(Outcome.LIMIT, f"too large for the model's window: {error}") from error
+        except RefusedError as error:
+            raise Unanswerable(Outcome.REFUSED, str(error)) from error
+
+    def _record(self, about: str, messages: tuple[Message, ...], reply: ChatReply, question: str) -> None:
+        for message in messages:
+            self._at.trajectory.append("message", role=message.role, content=message.content, about=about)
+        fields = reply_fields(reply, self.paid.turns)
+        self._at.trajectory.append("reply", **fields, question=question, about=about, spent_s=self._clock.spent_s)
 
     async def within_time(self, work: Awaitable[T]) -> T:
         """Return what comes of *work*, all questions of the attempt.

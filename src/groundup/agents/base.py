@@ -68,7 +68,7 @@ class AgentContext:
     trajectory: Trajectory
     limits: EpisodeLimits
     submit: Callable[[], Awaitable[SubmitResult]]
-    """Grades a copy of the workspace as it is, in another sandbox."""
+    """Hands in; where the run tells scores, a copy of the workspace is graded, in another sandbox."""
     keep: Callable[[str, bytes], None]
     """Keeps what the agent printed or logged, by a plain file name, capped, beside the trajectory."""
     note_turn: Callable[[int], Awaitable[None]] = note_nothing

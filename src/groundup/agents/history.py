@@ -246,7 +246,10 @@ def _files(folder: int, below: str, depth: int) -> Iterator[tuple[str, Signature
             continue
         if stat.S_ISREG(found.st_mode):
             yield path, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        elif stat.S_ISDIR(found.st_mode) and name not in _CACHES and depth < _DEPTH:
+        elif stat.S_ISDIR(found.st_mode) and name not in _CACHES:
+            if depth == _DEPTH:
+                yield path, None
+                continue
             try:
                 inner = os.open(name, FOLDER, dir_fd=folder)
             except OSError:

@@ -3,8 +3,8 @@
 `began` (by the run): agent, version, model; `message`: role, content, and tools where it is known what a model is
 offered; `reply`: turn, message, finish, usage, cost_usd, model, latency_s, cached; `result`: turn, call, name,
 content, exit_code, seconds; `workspace` (by the run): what a turn did to files; `diverged`: turn, call, was, now;
-`condensed`: turn, what; `lost` (by the run): usage and cost_usd of a call that has no reply and may be billed;
-`resembles` (by the run): detail; `ended` (by the run): outcome, detail. An agent may add kinds and fields.
+`condensed`: turn, mark, hardness; `lost` (by the run): usage and cost_usd of a call that has no reply and may be
+billed; `resembles` (by the run): detail; `ended` (by the run): outcome, detail. An agent may add kinds and fields.
 """
 
 import json
@@ -86,7 +86,7 @@ def spent_s(steps: Sequence[Step]) -> float:
 def of_clients(steps: Iterable[Step]) -> list[Step]:
     """Return *steps* with what clients of a server did as replies that call tools, and results.
 
-    `command` and `graded` are steps of driven episodes, whose players' own words are not known.
+    `command`, `graded` and `submitted` are steps of driven episodes, whose players' own words are not known.
     """
     found: list[Step] = []
     turn = 0

@@ -2,7 +2,7 @@
 
 It has an interpreter without what is installed on the host, pip, pytest, setuptools and wheel from a lock of ours,
 the toolchain of the task's language, and registries that refuse the names under which the task's original is
-published. It shows nothing of the host, of graders or of the original.
+published. It shows nothing of the host but its programs, and nothing of graders or of the original.
 
 Which language needs what is decided here, and the sentence for the agent's prompt. A toolchain that this machine
 does not have is no failure: the prompt says that there is none. Its registry is left out, too, for nothing could

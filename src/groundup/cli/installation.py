@@ -49,14 +49,14 @@ def clean(
     import sys
 
     from groundup.cli.console import print_document, print_table, say
-    from groundup.domain.durations import seconds
+    from groundup.domain.durations import duration
     from groundup.domain.errors import UsageError
     from groundup.domain.names import count
     from groundup.runs.leftovers import leftovers, remove
     from groundup.settings import load
 
     settings = load({"output": output})
-    found = leftovers(settings, None if older_than is None else seconds(older_than))
+    found = leftovers(settings, None if older_than is None else duration(older_than, None))
     total = sum(leftover.bytes for leftover in found)
     removing = bool(found) and not dry_run
     if not json:

@@ -7,21 +7,14 @@ from groundup.domain.errors import UsageError
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-def duration(text: str, bare: str = "s") -> float:
-    """Return a time such as `90s`, `10m` or `8h` in seconds; a number alone is in the unit *bare*.
+def duration(text: str, bare: str | None = "s") -> float:
+    """Return a time such as `90s`, `10m` or `8h` in seconds; a number alone is in the unit *bare* (None: refused).
 
     Raises `UsageError`.
     """
     written = text.strip()
     match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)([smhdw]?)", written)
-    if not match:
-        raise UsageError(f"{text!r} is no time: it must be a number with s, m, h or d, such as 90s, 10m or 8h")
-    return float(match[1]) * _UNITS[match[2] or bare]
-
-
-def seconds(text: str) -> float:
-    """Return a time such as `12h` in seconds. Raises `UsageError`."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
-    if not match:
-        raise UsageError(f"{text!r} is no time; write a number and s, m, h, d or w, such as 30d")
-    return float(match[1]) * _UNITS[match[2]]
+    unit = match and (match[2] or bare)
+    if not match or not unit:
+        raise UsageError(f"{text!r} is no time: it must be a number with s, m, h, d or w, such as 30d, 8h or 90s")
+    return float(match[1]) * _UNITS[unit]

@@ -267,7 +267,7 @@ def block_end(lines: Sequence[str], number: int) -> int:
 
 
 def _matches(wanted: Sequence[str], prefix: str, template: str) -> int:
-    """Return how well a route fits a path: 3 where all of it does, 1 where its end does, 0 where it does not."""
+    """Return how well a route fits a path: most where all of it does, less where its end does, else 0."""
     own = [part for part in template.strip("/").split("/") if part]
     whole = [*(part for part in prefix.strip("/").split("/") if part), *own]
     is_inner = len(whole) > len(wanted)  # a test's client may know the first part of all paths

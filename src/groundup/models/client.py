@@ -170,28 +170,13 @@ class EndpointModel:
     def _completed(self, request: ChatRequest) -> ChatRequest:
         """Return *request* with the settings where it has none of its own."""
         settings = self._settings
-        effort = self._effort()
+        effort = {"reasoning_effort": settings.reasoning_effort} if settings.reasoning_effort else {}
         changes: dict[str, object] = {"extra": effort | settings.extra | request.extra}
-        if effort and self._provider.api == "messages":
-            changes["temperature"] = None  # which a model that thinks refuses there
-        elif request.temperature is None:
+        if request.temperature is None:
             changes["temperature"] = settings.temperature
         if request.max_output_tokens is None:
             changes["max_output_tokens"] = settings.max_output_tokens
         return request.but(**changes)
-
-    def _effort(self) -> dict[str, JsonValue]:
-        """Return the keys that say how long the model shall think, in the form that the endpoint speaks."""
-        effort = self._settings.reasoning_effort
-        if effort is None:
-            return {}
-        if self._provider.api in ("chat", "responses"):
-            return {"reasoning_effort": effort}
-        if self._provider.api == "gemini":
-            return {"generationConfig": {"thinkingConfig": {"thinkingLevel": effort}}}
-        if effort == "none":
-            return {"thinking": {"type": "disabled"}}
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
 
     def _most_usd(self, request: ChatRequest) -> float:
         if self.price is None or self.ledger.limit_usd is None:

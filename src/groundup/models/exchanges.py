@@ -16,7 +16,7 @@ class Exchange(Record):
 
     number: int
     form: str
-    """How the program spoke: chat, responses or messages."""
+    """How the program spoke: chat, responses, messages or gemini."""
     request: ChatRequest
     continues: int | None = None
     """The number of the exchange whose conversation this one takes up; None: it begins one."""

@@ -279,7 +279,7 @@ def _described(body: bytes) -> _Described:
     text = body[:20_000].decode(errors="replace").strip()
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _Described(message=text[:_MESSAGE_LENGTH] or "no explanation", signs=text[:2000])
     while isinstance(document, list) and document:
         document = document[0]

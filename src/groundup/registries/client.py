@@ -30,14 +30,14 @@ class Published(Record):
     published: datetime | None = None
 
     def published_by(self, cutoff: datetime) -> bool:
-        """Whether it is known to have been there at *cutoff*; without a date it is not."""
-        return self.published is not None and self.published <= cutoff
+        """Whether it is known to have been there before *cutoff*; without a date it is not."""
+        return self.published is not None and self.published < cutoff
 
 
 def first_after(published: Iterable[Published], cutoff: datetime | None) -> datetime | None:
     """Return when the first of *published* came that *cutoff* hides; None: none is."""
     dates = (one.published for one in published if one.published is not None)
-    return None if cutoff is None else min((date for date in dates if date > cutoff), default=None)
+    return None if cutoff is None else min((date for date in dates if date >= cutoff), default=None)
 
 
 def instant(text: object) -> datetime | None:

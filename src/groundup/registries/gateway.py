@@ -82,7 +82,8 @@ class RegistryGateway(Closing):
     ) -> None:
         """Make a gateway to *registry*, which refuses some names and knows nothing newer than *cutoff*.
 
-        It also refuses every file that brings a copy of *original*, by whatever name, in whatever archive inside.
+        It also refuses every file that brings a copy of *original*, by whatever name, in whatever archive inside
+        that can be read.
         """
         self.refused = frozenset(registry.spelling(name) for name in refused)
         self._registry = registry
@@ -95,7 +96,7 @@ class RegistryGateway(Closing):
 
     @property
     def fetched(self) -> tuple[Fetched, ...]:
-        """What was given out, each thing once, in the order it was first asked for."""
+        """What was given out, each thing once, the first ones first."""
         return self._ledger.fetched
 
     @property

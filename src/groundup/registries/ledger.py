@@ -87,7 +87,7 @@ class RegistryLedger:
 
     @property
     def fetched(self) -> tuple[Fetched, ...]:
-        """What was given out, each thing once, in the order it was first asked for."""
+        """What was given out, each thing once, the first ones first."""
         return tuple(self._fetched.values())
 
     @property

@@ -1,6 +1,6 @@
 """Lending registries to a sandbox: several kinds with one call, under one task's rules.
 
-    async with builder.registries(Wanted(kinds=("pypi", "npm"), exclude_newer="2024-06-01")) as lent:
+    async with builder.registries(LendingRules(kinds=("pypi", "npm"), exclude_newer="2024-06-01")) as lent:
         async with await provider.open(spec) as sandbox:
             variables = await lent.attach(sandbox)
             await sandbox.run(Command(argv=("npm", "ci"), environment=variables))
@@ -165,7 +165,10 @@ class RegistryLending:
 
     @asynccontextmanager
     async def lend(self, wanted: LendingRules) -> AsyncIterator[RegistrySet]:
-        """Yield registries for one sandbox. Raises `UsageError`; `InfrastructureError` for an unknown one."""
+        """Yield registries for one sandbox.
+
+        Raises `UsageError`, and `InfrastructureError` where the registry's own client is not there to say.
+        """
         cutoff = cutoff_instant(wanted.exclude_newer) if wanted.exclude_newer else None
         async with AsyncExitStack() as stack:
             gateways: dict[RegistryKind, RegistryGateway] = {}

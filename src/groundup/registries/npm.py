@@ -447,7 +447,7 @@ class NpmClient(RegistryClient[NpmSettings]):
             at_hand = self._at_hand(kept.sha256, verified=bool(kept.release.hashes))
             if at_hand is not None:
                 return TarballFound(kept.release, at_hand)
-        key = (name, filename, cutoff is None)
+        key = (name, filename, cutoff)
         found = await self._tarballs.get(key, partial(self._tarball, name, filename, cutoff))
         _check_old_enough(found.release, name, filename, cutoff)
         return found

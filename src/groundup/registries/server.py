@@ -5,8 +5,8 @@ its connection, at no cost to others. Only GET and HEAD are answered, unless the
 an answer is bytes, a file, or pieces that come while it is sent.
 
 Honest clients on a busy machine never lose a connection: too many of them wait until one is free, an idle one is
-closed only to make room, and a request that is there when its time is up is answered, for the server itself may
-have been kept from reading it.
+closed to make room or after a quarter of an hour, and a request that is there when its time is up is answered,
+for the server itself may have been kept from reading it.
 """
 
 import asyncio

@@ -81,7 +81,7 @@ class Upstream:
     async def page(
         self, url: str, *, accept: str, etag: str | None = None, max_bytes: int = PAGE_BYTES
     ) -> UpstreamReply:
-        """Ask for a page. Raises `NetworkError`."""
+        """Ask for a page. Raises `NetworkError`, or `UnknownPackageError` for one that is too large."""
         # Where a registry sends no ETag, the date of the last change is kept in its place.
         known = "If-None-Match" if (etag or "").startswith(('"', "W/")) else "If-Modified-Since"
         headers = {"Accept": accept} | ({known: etag} if etag else {})
@@ -113,7 +113,7 @@ class Upstream:
         return await self._persistently(url, ask)
 
     async def download(self, url: str, incoming: Incoming, max_bytes: int) -> bool:
-        """Write what *url* holds to *incoming*; False when there is no such thing. Raises `NetworkError`."""
+        """Write what *url* holds to *incoming*; False when there is no such thing. Raises as `page` does."""
 
         async def ask() -> bool:
             incoming.restart()

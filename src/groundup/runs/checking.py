@@ -30,6 +30,7 @@ class RunCheck(Record):
 
     run: str = Field(description="the folder's name: a copy has the run_id of what it was copied from")
     attempts: int = Field(description="with a verdict, fitting or not")
+    unscored: int = Field(description="attempts that have no score in reports, for what does not fit")
     faults: tuple[RecordFault, ...] = Field(description="what does not fit")
     notes: tuple[str, ...] = Field(description="what is no fault, and should be known")
 
@@ -38,11 +39,10 @@ class RunCheck(Record):
         """One sentence for people."""
         if not self.faults:
             return f"everything fits; verdicts: {self.attempts}"
-        lost = len({fault.attempt for fault in self.faults} - {None})
-        count = f"{len(self.faults)} thing does" if len(self.faults) == 1 else f"{len(self.faults)} things do"
+        found = f"{len(self.faults)} thing does" if len(self.faults) == 1 else f"{len(self.faults)} things do"
         return (
-            f"{count} not fit; {lost} of {self.attempts} attempts have no score for it. Restore the files, or "
-            "`groundup resume` the run, which grades again what was handed in"
+            f"{found} not fit; {self.unscored} of {self.attempts} attempts have no score for it. Restore the "
+            "files, or `groundup resume` the run, which grades again what was handed in"
         )
 
 
@@ -57,6 +57,7 @@ def check_run(run: RunFolder, settings: Settings) -> RunCheck:
     return RunCheck(
         run=run.path.resolve().name,
         attempts=len(records.lines),
+        unscored=len(records.bad),
         faults=tuple(faults),
         notes=tuple(_notes(run, config, records.unchained, settings)),
     )

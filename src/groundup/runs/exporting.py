@@ -1,6 +1,7 @@
 """A run as files for others: submissions, also without one kind of mistake, trajectories, and its report."""
 
 import asyncio
+import contextlib
 import difflib
 import json
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from groundup.suites.base import PATCH_FILE, ForAgents, ForCommands, Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.digest import entry_digests
 from groundup.trees.scratch import scratch_folder
+from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree
 
 Form = Literal["tree", "patch", "atif", "messages"]
@@ -85,8 +87,9 @@ def export(
 def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> tuple[int, list[str]]:
     """Write the submissions of *run* with one kind of mistake taken out, as predictions, into the folder *target*.
 
-    A file beside them tells `evaluate` whose they are. Returns how many were written, and for each that was left
-    out why. Raises `UsageError`. Not for a running event loop.
+    A file beside them tells `evaluate` whose they are. Those whose records do not fit are left out. Returns how
+    many were written, and for each other one that was left out why. Raises `UsageError`. Not for a running event
+    loop.
     """
     config = run.config()
     suite = open_suite(config.configuration.suite, settings)
@@ -100,18 +103,23 @@ def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> t
     record = AblationRecord(ablation=ablation, run=config.run_id, agent=subject.agent, model=subject.model)
     target.mkdir(parents=True, exist_ok=True)
     write_atomically(target / ABLATION_FILE, record.model_dump_json(indent=1).encode() + b"\n")
-    made, refused = 0, []
+    made, refused, bad = 0, [], run.records().bad
     for key in config.planned.keys:
-        submission = run.attempt(key).submission
-        if not submission.is_dir() or key.task not in tasks:
+        attempt = run.attempt(key)
+        if not attempt.submission.is_dir() or key.task not in tasks or key in bad:
+            continue
+        if (why := why_tree_differs(attempt)) is not None:
+            refused.append(f"{key}: {why}")
             continue
         destination = target / key.task / str(key.index)
         destination.mkdir(parents=True)
         try:
-            asyncio.run(offered.write(ablation, tasks[key.task], submission, destination))
+            asyncio.run(offered.write(ablation, tasks[key.task], attempt.submission, destination))
             made += 1
         except SubmissionError as error:
-            destination.rmdir()
+            remove_tree(destination)
+            with contextlib.suppress(OSError):  # other attempts lie there; an empty folder would be a prediction
+                destination.parent.rmdir()
             refused.append(f"{key}: {error}")
     return made, refused
 

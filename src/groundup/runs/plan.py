@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from groundup.domain.durations import seconds
+from groundup.domain.durations import duration
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.names import count, printable, shuffled, unknown
@@ -44,7 +44,7 @@ from groundup.suites.selection import Groups, groups_of, members, refuse_unknown
 
 def _seconds(given: object) -> object:
     """Return a time such as `10m` in seconds; anything else as it is."""
-    return seconds(given) if isinstance(given, str) else given
+    return duration(given, None) if isinstance(given, str) else given
 
 
 class RunOptions(Record):

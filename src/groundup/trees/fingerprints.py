@@ -270,8 +270,10 @@ def _take_archive(file: IO[bytes], place: str, found: Contents, depth: int) -> N
         found.unread.append(f"{place}: {error}"[:300])
 
 
-def _take_member(place: str, data: bytes, found: Contents, depth: int) -> None:
-    if _is_archive(data[:8], place):
+def _take_member(place: str, data: bytes | None, found: Contents, depth: int) -> None:
+    if data is None:
+        found.unread.append(f"{place}: it has more than {_NESTED_BYTES >> 20} MiB")
+    elif _is_archive(data[:8], place):
         _take_archive(io.BytesIO(data), place, found, depth + 1)
     else:
         _take_file(place, data, found)
@@ -285,7 +287,7 @@ def _take_file(place: str, data: bytes, found: Contents) -> None:
         found.take(place, data)
 
 
-def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, bytes]]:
+def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, bytes | None]]:
     """Yield names and contents of the members that may be code, or archives."""
     head = file.read(4)
     file.seek(0)
@@ -317,7 +319,7 @@ def _is_tar(plain: IO[bytes]) -> bool:
     return True
 
 
-def _of_zip(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+def _of_zip(file: IO[bytes]) -> Iterator[tuple[str, bytes | None]]:
     # zipfile reads the whole directory at once, whatever size a header claims for it.
     refuse_huge_directory(file, file.seek(0, os.SEEK_END))
     budget = _LIMITS.bytes
@@ -341,13 +343,13 @@ def _bounded(number: int) -> None:
 
 
 def _is_wanted(name: str, size: int) -> bool:
-    if name.endswith(ARCHIVES):
-        return size <= _NESTED_BYTES
-    return _LEAST_BYTES <= size <= CODE_BYTES
+    return name.endswith(ARCHIVES) or _LEAST_BYTES <= size <= CODE_BYTES
 
 
-def _whole(content: IO[bytes], size: int) -> bytes:
-    """Return a member's bytes, in steps that no header can make large."""
+def _whole(content: IO[bytes], size: int) -> bytes | None:
+    """Return a member's bytes, in steps that no header can make large; None: it is too large."""
+    if size > _NESTED_BYTES:
+        return None
     pieces = bytearray()
     while len(pieces) < size and (piece := content.read(min(1024 * 1024, size - len(pieces)))):
         pieces += piece

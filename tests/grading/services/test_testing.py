@@ -1,6 +1,7 @@
 """The sandbox in which hidden tests ask a service, and when it is opened."""
 
 import asyncio
+import json
 import socket
 from pathlib import Path
 from typing import cast
@@ -38,6 +39,33 @@ def test_a_lost_test_keeps_its_traceback() -> None:
     assert [record.detail for record in TestRun(results=results).as_records()] == [detail]
 
 
+async def test_tests_that_end_the_process_are_no_matter_of_time(tmp_path: Path) -> None:
+    """After many of them the rest is not tried: the verdict says so, and does not call it a time limit."""
+    begun = iter(range(1000))
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        token = json.loads(command.stdin)["token"]
+        said = {"event": "begin", "id": f"tests/test_a.py::test_{next(begun)}", "ordinal": 1}
+        return answer(-11, report=f"{token} {json.dumps(said)}\n".encode())
+
+    pod = cast(Pod, await FakeProvider(script).pod())
+    async with _testing(tmp_path, pod) as testing:
+        ended = await testing.run(7.0)
+    assert ended.stopped == "20 tests ended the test process"
+    assert (ended.count("error"), ended.timed_out) == (20, False)
+
+
+def _testing(tmp_path: Path, pod: Pod) -> ServiceTesting:
+    """Return what runs hidden tests that have no files."""
+    hidden, scratch = tmp_path / "hidden", tmp_path / "scratch"
+    hidden.mkdir()
+    scratch.mkdir()
+    environment = PythonEnvironment(
+        layer=Layer(digest="d", kind="python", path=tmp_path), mounts=(), path=(), python_version="3.10.1"
+    )
+    return ServiceTesting(ServiceTests(folder=hidden, expected=1), environment, pod, Lifecycle(), scratch)
+
+
 async def test_the_first_sandbox_is_opened_ahead(tmp_path: Path) -> None:
     """It is there before the tests run, which have their own time; one that is not needed leaves no files.
 
@@ -49,16 +77,8 @@ async def test_the_first_sandbox_is_opened_ahead(tmp_path: Path) -> None:
         assert spec.limits.wall_clock_s >= Lifecycle().overall_s + Lifecycle().tests_s
         return answer(1, stderr=b"Traceback\nNo more processes\n\n")
 
-    hidden, scratch = tmp_path / "hidden", tmp_path / "scratch"
-    hidden.mkdir()
-    scratch.mkdir()
-    tests = ServiceTests(folder=hidden, expected=1)
-    environment = PythonEnvironment(
-        layer=Layer(digest="d", kind="python", path=tmp_path), mounts=(), path=(), python_version="3.10.1"
-    )
     async with Opening(script) as provider:
-        pod = cast(Pod, await provider.pod())
-        async with ServiceTesting(tests, environment, pod, Lifecycle(), scratch) as testing:
+        async with _testing(tmp_path, cast(Pod, await provider.pod())) as testing:
             testing.prepare()
             await asyncio.wait_for(provider.opening.wait(), patient(30))
             with pytest.raises(SandboxError, match="the test runner did not start: No more processes; see"):
@@ -67,4 +87,4 @@ async def test_the_first_sandbox_is_opened_ahead(tmp_path: Path) -> None:
             provider.opening.clear()
             testing.prepare()
             await asyncio.wait_for(provider.opening.wait(), patient(30))
-        assert list(scratch.iterdir()) == []
+        assert list((tmp_path / "scratch").iterdir()) == []

@@ -276,6 +276,9 @@ def test_a_patch_that_leads_outside_gets_nothing(groundup: Groundup, tmp_path: P
     ended = groundup("evaluate", "dibench", "-p", tmp_path / "p", "--tasks", "one_alpha", "--json")
     assert scores(ended.document) == {"one_alpha": (0, 2)}
     assert "leads out of the repository" in run_of(ended.document)["attempts"][0]["reasons"][0]["message"]
+    ablated = groundup("ablate", run_of(ended.document)["run_id"], "without-fakes", "-o", tmp_path / "names")
+    assert "left out: one_alpha" in ablated.err
+    assert not (tmp_path / "names/one_alpha").exists(), "an empty folder would be a prediction"
 
 
 def test_a_report_has_tables_of_its_own(groundup: Groundup) -> None:

@@ -70,7 +70,7 @@ class EndedProgram(Record):
 
 
 class Preset(Record):
-    """A program, ready to be run. Placeholders in braces are filled in, see `placeholders`."""
+    """A program, ready to be run. Placeholders in braces are filled in, see docs/agents.md."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     description: str

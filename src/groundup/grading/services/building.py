@@ -108,8 +108,8 @@ async def install_built(
 def find_built_start(name: ServiceToolchain, tree: Path) -> StartCommand | None:
     """Return the command that starts the service in *tree*, once built; None when there is nothing to start.
 
-    A start script where Python's is looked for; else the `start` of package.json or its `main`, in Go the one
-    program that was built. Raises `SubmissionError` for what cannot be read.
+    A start script where Python's is looked for; else the `start` of package.json, its `main` or a file of a usual
+    name, in Go the one program that was built. Raises `SubmissionError` for what cannot be read.
     """
     script = start_script(tree)
     if script is None:

@@ -200,7 +200,8 @@ class ServicePod:
     async def until_ready(self, routes: Sequence[ProbedRoute] = ()) -> Readiness:
         """Start it when its slot has come, and wait until it is ready or nothing is left that could be.
 
-        It is ready when one of *routes* answers neither 5xx nor 404; without routes any answer to `GET /` will do.
+        It is ready when one of *routes* answers neither 404 nor 5xx but 501; without routes any answer to `GET /`
+        will do.
         Nothing is asked before the port takes connections, and then one question at a time.
 
         The clock runs from the start, or from the last package that a script which installs asked for, and stands

@@ -121,7 +121,7 @@ class ServiceTesting(Closing):
         gathered = _Gathered()
         for _ in range(_MAX_ROUNDS):
             if left_s <= 0:
-                gathered.stop(f"all tests together had {allowed_s:.0f} s")
+                gathered.stop(f"all tests together had {allowed_s:.0f} s", timed_out=True)
                 break
             report, result = await self._once(gathered, left_s)
             if gathered.add(report, result, stop_of(result, self._lifecycle.one_test_s, left_s)):
@@ -176,10 +176,10 @@ class _Gathered:
         self._timed_out = False
         self._log = bytearray()
 
-    def stop(self, why: str) -> None:
+    def stop(self, why: str, *, timed_out: bool = False) -> None:
         """Say why the rest is not tried."""
         self._stopped = why
-        self._timed_out = True
+        self._timed_out |= timed_out
 
     def add(self, report: RunnerReport, result: CommandResult, stop: LastWords) -> bool:
         """Take one round in, and how its last test stopped it; return whether it was the last round."""

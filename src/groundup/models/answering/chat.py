@@ -28,6 +28,7 @@ DONE = b"data: [DONE]\n\n"
 class _Part(LooseRequest):
     type: str
     text: str = ""
+    refusal: str = ""
 
 
 class _Function(LooseRequest):
@@ -100,7 +101,7 @@ def _message(received: _Message) -> Message:
     content = received.content or ""
     if isinstance(content, list):
         refuse_parts([part.type for part in content], ("text", "refusal", "input_text", "output_text"))
-        content = "".join(part.text for part in content)
+        content = "".join(part.text or part.refusal for part in content)
     role = {"developer": "system", "function": "tool"}.get(received.role, received.role)
     calls = tuple(
         ToolCall(id=call.id, name=call.function.name, arguments=call.function.arguments)

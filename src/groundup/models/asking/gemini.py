@@ -68,6 +68,12 @@ def _renamed(extra: Mapping[str, JsonValue], generation: Document) -> Document:
             generation[here] = document.pop(name)
     if (stop := document.pop("stop", None)) is not None:
         generation["stopSequences"] = stop if isinstance(stop, list) else [stop]
+    if (effort := document.pop("reasoning_effort", None)) is not None:
+        generation["thinkingConfig"] = {"thinkingLevel": effort}
+    if isinstance(wanted := document.pop("response_format", None), dict) and wanted.get("type") != "text":
+        generation["responseMimeType"] = "application/json"
+        if isinstance(described := wanted.get("json_schema"), dict):
+            generation["responseJsonSchema"] = described.get("schema")
     document.pop("parallel_tool_calls", None)
     choice = document.pop("tool_choice", None)
     if isinstance(choice, str):

@@ -51,7 +51,7 @@ def request_document(request: ChatRequest, model: str) -> Document:
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
             for tool in request.tools
         ]
-    if request.temperature is not None:
+    if request.temperature is not None and "reasoning_effort" not in request.extra:  # who thinks refuses it
         document["temperature"] = request.temperature
     return document | _renamed(request.extra)
 
@@ -59,6 +59,11 @@ def request_document(request: ChatRequest, model: str) -> Document:
 def _renamed(extra: Mapping[str, JsonValue]) -> Document:
     """Return keys of Chat Completions by their names here; what has none stays as it is."""
     document = dict(extra)
+    effort = document.pop("reasoning_effort", None)
+    if effort is not None:
+        document.setdefault("thinking", {"type": "disabled" if effort == "none" else "adaptive"})
+    if effort not in (None, "none"):
+        document.setdefault("output_config", {"effort": effort})
     stop = document.pop("stop", None)
     if stop is not None:
         document["stop_sequences"] = stop if isinstance(stop, list) else [stop]
@@ -67,6 +72,10 @@ def _renamed(extra: Mapping[str, JsonValue]) -> Document:
         document["tool_choice"] = {"type": {"required": "any"}.get(choice, choice)}
     elif isinstance(choice, dict) and isinstance(function := choice.get("function"), dict):
         document["tool_choice"] = {"type": "tool", "name": function.get("name")}
+    if document.pop("parallel_tool_calls", None) is False:
+        chosen = document.get("tool_choice", {"type": "auto"})
+        if isinstance(chosen, dict) and chosen.get("type") != "none":
+            document["tool_choice"] = {**chosen, "disable_parallel_tool_use": True}
     return document
 
 

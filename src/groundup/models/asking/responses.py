@@ -65,6 +65,11 @@ def _renamed(extra: Mapping[str, JsonValue]) -> Document:
     document = dict(extra)
     if (effort := document.pop("reasoning_effort", None)) is not None:
         document["reasoning"] = {"effort": effort}
+    if isinstance(wanted := document.pop("response_format", None), dict):
+        described = wanted.get("json_schema")
+        document["text"] = {
+            "format": {"type": wanted.get("type")} | (described if isinstance(described, dict) else {})
+        }
     choice = document.get("tool_choice")
     if isinstance(choice, dict) and isinstance(function := choice.get("function"), dict):
         document["tool_choice"] = {"type": "function", "name": function.get("name")}

@@ -386,6 +386,7 @@ class PyPIClient(RegistryClient[RegistrySettings]):
 
     def _remember(self, question: Question, kept: Kept[ProjectPage]) -> None:
         self._recent[question.url] = self._stamp(question), kept
+        self._recent.move_to_end(question.url)
         while sum(len(recent.page.files) for _, recent in self._recent.values()) > _FILES_IN_MEMORY:
             _, gone = self._recent.popitem(last=False)[1]
             self.written.pop(gone.page.name, None)

@@ -339,7 +339,7 @@ def page_as_html(page: ProjectPage, address: Callable[[ProjectFile], str]) -> by
 
 
 def wants_json(accept: str) -> bool:
-    """Whether a client with this Accept header likes JSON better than HTML."""
+    """Whether a client with this Accept header likes JSON no less than HTML."""
     best = {"json": 0.0, "html": 0.0}
     for part in accept.split(",")[:50]:
         kind, *parameters = (word.strip().lower() for word in part.split(";"))

@@ -34,6 +34,7 @@ from groundup.sandbox.composition import (
     supervisor_mounts,
 )
 from groundup.sandbox.host_state import systems
+from groundup.sandbox.launcher.boxes import OWN_MEMORY_BYTES, OWN_PROCESSES
 from groundup.sandbox.launcher.wire import OPEN_FILES
 from groundup.sandbox.protocol import WORKSPACE, SandboxSpec
 from groundup.sandbox.seccomp import guest_filter
@@ -46,8 +47,6 @@ EMPTY, THROW_AWAY = "localhost/groundup-empty:1", "localhost/groundup-throw-away
 _LIBRARIES = f"{INSIDE}/lib"
 _FILTER = f"{INSIDE}/filter"
 _EXTENSIONS = ("_ctypes", "_posixsubprocess", "_socket", "_struct", "array", "fcntl", "math", "resource", "select")
-_OWN_MEMORY_MB, _OWN_PROCESSES = 24, 4
-"""What the supervisor uses, on top of the guest's limits."""
 _SMALL_TMPFS_MB = 16
 _CLOSED = "/root"
 """Closed to others in images, but libraries of pyenv may have to be where they were installed."""
@@ -211,7 +210,7 @@ def image_variables(spec: SandboxSpec, given: Mapping[str, str]) -> dict[str, st
 
 def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
     limits = spec.limits
-    memory = (limits.memory_mb + _OWN_MEMORY_MB) * 2**20
+    memory = limits.memory_mb * 2**20 + OWN_MEMORY_BYTES
     disk = limits.disk_mb * 2**20
     shm = min(disk, max(limits.memory_mb * 2**20 // 2, 2**20))
     return {
@@ -221,7 +220,7 @@ def _host_config(spec: SandboxSpec, guest: Guest) -> dict[str, object]:
         "SecurityOpt": ["no-new-privileges", *guest.options],
         "Memory": memory,
         "MemorySwap": memory,
-        "PidsLimit": limits.processes + _OWN_PROCESSES,
+        "PidsLimit": limits.processes + OWN_PROCESSES,
         "CpuShares": 512,
         "IpcMode": "private",
         "ShmSize": shm,

@@ -22,8 +22,7 @@ from groundup.sandbox.launcher.limits import (
 )
 from groundup.sandbox.launcher.workspaces import lend
 
-_OWN_MEMORY_BYTES = 24 << 20
-_OWN_PROCESSES = 4
+OWN_MEMORY_BYTES, OWN_PROCESSES = 24 << 20, 4
 """What bubblewrap and the supervisor use, on top of the guest's limits."""
 
 
@@ -69,7 +68,7 @@ class Box:
     @property
     def enforced(self) -> tuple[int, int]:
         """The bytes of memory and the processes that its control groups allow: the guest's, and what serves it."""
-        return self.memory_bytes + _OWN_MEMORY_BYTES, self.processes + _OWN_PROCESSES
+        return self.memory_bytes + OWN_MEMORY_BYTES, self.processes + OWN_PROCESSES
 
     @property
     def folders(self) -> list[str]:
@@ -100,7 +99,7 @@ def adopted(request: dict[str, Any], given: list[int]) -> Box:
     handle, errors, *folders = given
     memory_bytes, processes = limits["memory_mb"] * 2**20, limits["processes"]
     # What may fail comes first: nothing is duplicated for a container that is gone.
-    group = groups_of(pid, memory_bytes + _OWN_MEMORY_BYTES, processes + _OWN_PROCESSES)
+    group = groups_of(pid, memory_bytes + OWN_MEMORY_BYTES, processes + OWN_PROCESSES)
     root = root_layer(pid)
     box = Box(request, group, folders, errors, root=root)
     box.init, box.handle = pid, os.dup(handle)
