@@ -61,7 +61,7 @@ class OpenEpisode:
         return self._do(self._episode.read_file(path))
 
     def submit(self) -> SubmitResult:
-        """Grade a copy of the workspace as it is now, and say of it what the episode allows."""
+        """Hand in what lies in the workspace now; where the episode tells scores, a copy of it is graded."""
         return self._do(self._episode.submit())
 
     def grade(self) -> EpisodeResult:
@@ -104,8 +104,9 @@ def open_episode(
 ) -> Iterator[OpenEpisode]:
     """Open an attempt at *task* of *suite*, to be played step by step.
 
-    *flags* are `grader`, `timeout` (seconds, of the tests), `sandbox`, `hide_scores`, `end_at_submit`,
-    `agent_environment`, `agent_name`, `model_name`, and `keep_in`: a new folder in which the submission stays.
+    *flags* are `index`, `grader`, `timeout` (seconds, of the tests), `sandbox`, `hide_scores`, `end_at_submit`,
+    `agent_environment`, `agent_base`, `agent_name`, `model_name`, and `keep_in`: a new folder in which the submission
+    stays.
     Raises `UsageError` for what does not exist, and `InfrastructureError` when the machine fails.
     """
     opened: Future[tuple[OpenEpisode, Callable[[], object]]] = Future()

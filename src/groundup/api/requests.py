@@ -75,6 +75,7 @@ def evaluation(
             task=submissions.task,
             agent_name=agent or ablated.agent,
             model_name=model or ablated.model,
+            strict_names=submissions.strict_names,
             ablation=ablated.ablation,
             run=ablated.run,
         )

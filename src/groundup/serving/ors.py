@@ -147,7 +147,7 @@ class Ors:
         self._sessions = service.sessions
 
     def routes(self) -> list[Route]:
-        """Return them: of the server, then those of its environment, bare and below its name."""
+        """Return them: those of its environment, below its name and bare, then those of the server."""
         name = self._offer.suite
         of_server: list[tuple[str, str, Handler]] = [
             ("GET", "/health", self._health),

@@ -175,7 +175,7 @@ async def serve(job: ServeJob, listener: socket.socket, ready: Callable[[ServedT
 
 
 async def _drained(sessions: Sessions, drain_s: float, hurry: asyncio.Event) -> None:
-    """Begin no more sessions, and wait a while for those that are open."""
+    """Begin no more sessions, and wait a while for those that there are."""
     sessions.drain()
     waits = {asyncio.create_task(sessions.drained()), asyncio.create_task(hurry.wait())}
     await asyncio.wait(waits, timeout=drain_s, return_when=asyncio.FIRST_COMPLETED)

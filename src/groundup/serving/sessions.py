@@ -63,7 +63,7 @@ class Sessions:
 
     @property
     def open(self) -> int:
-        """How many hold a slot."""
+        """How many have an open episode."""
         return sum(session.is_open for session in self._all.values())
 
     @property

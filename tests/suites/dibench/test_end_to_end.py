@@ -369,6 +369,10 @@ def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path
     paper = groundup("report", run, run_of(again.document)["run_id"], "--layout", "paper", "--format", "markdown")
     assert "Ablation without-fakes: P" in paper.out
     assert f"| {run} | predictions | m1 | 1 | python | 33.3 | 50.0 | +16.7 |" in paper.out
+    (tmp_path / "names/stray").mkdir()
+    refused = groundup("evaluate", "dibench", "-p", tmp_path / "names", "--strict-names")
+    assert refused.code == 2
+    assert "stray" in refused.err
     (tmp_path / "names/ablation.json").write_text("{}")
     assert groundup("evaluate", "dibench", "-p", tmp_path / "names").code == 2
     assert groundup("ablate", run, "no-such", "-o", tmp_path / "x").code == 2
