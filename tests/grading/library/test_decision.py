@@ -4,8 +4,8 @@ import pytest
 
 from groundup.domain.errors import SandboxError
 from groundup.domain.verdicts import Stage
-from groundup.grading.last_words import stop_of
-from groundup.grading.library.decision import Decision, FatalTest, decide
+from groundup.grading.last_words import LastWords, stop_of
+from groundup.grading.library.decision import Decision, FatalTest, decide, reason
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.sandbox.protocol import CommandResult, Ending
@@ -62,29 +62,45 @@ def test_a_perfect_run_has_no_reasons() -> None:
 
 
 ALL_PASSED = {"t::a": "passed", "t::b": "passed", "t::c": "passed"}
+UNENDED = _report(ALL_PASSED, exit_code=None)
 
 
 @pytest.mark.parametrize(
-    ("report", "result", "stage"),
+    ("report", "result", "stage", "words"),
     [
-        (_report(ALL_PASSED, exit_code=None), _result(0), Stage.CRASH),
-        (_report(ALL_PASSED, exit_code=None), _result(-11), Stage.CRASH),
-        (_report(ALL_PASSED, exit_code=3), _result(0), Stage.CRASH),
-        (_report(ALL_PASSED, exit_code=None, broken_off="SystemExit: 0"), _result(70), Stage.CRASH),
-        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.TIMEOUT), Stage.TIMEOUT),
-        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.WALL_CLOCK), Stage.TIMEOUT),
-        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.MEMORY), Stage.LIMIT),
-        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.DISK), Stage.LIMIT),
-        (_report(ALL_PASSED, exit_code=None), _result(None, Ending.PROCESSES), Stage.LIMIT),
+        (UNENDED, _result(0), Stage.CRASH, "the test process left with exit code 0 before"),
+        (UNENDED, _result(70), Stage.CRASH, "the test process left with exit code 70 before"),
+        (UNENDED, _result(-11), Stage.CRASH, "the test process was ended by SIGSEGV before"),
+        (_report(ALL_PASSED, exit_code=3), _result(0), Stage.CRASH, "pytest gave up with exit code 3"),
+        (UNENDED.but(broken_off="SystemExit: 0"), _result(70), Stage.CRASH, "broken off by SystemExit: 0"),
+        (UNENDED, _result(None, Ending.TIMEOUT), Stage.TIMEOUT, "the tests were stopped after 1 s"),
+        (UNENDED, _result(None, Ending.WALL_CLOCK), Stage.TIMEOUT, "the tests were stopped after 1 s"),
+        (UNENDED, _result(None, Ending.MEMORY), Stage.LIMIT, "stopped for using too much memory"),
+        (UNENDED, _result(None, Ending.DISK), Stage.LIMIT, "stopped for using too much disk space"),
+        (UNENDED, _result(None, Ending.PROCESSES), Stage.LIMIT, "stopped for using too many processes"),
     ],
-    ids=["left", "signal", "gave up", "SystemExit", "timeout", "wall clock", "memory", "disk", "processes"],
+    ids=[
+        "left",
+        "code",
+        "signal",
+        "gave up",
+        "SystemExit",
+        "timeout",
+        "wall clock",
+        "memory",
+        "disk",
+        "processes",
+    ],
 )
-def test_a_run_without_an_end_is_worth_nothing(report: RunnerReport, result: CommandResult, stage: Stage) -> None:
+def test_a_run_without_an_end_is_worth_nothing(
+    report: RunnerReport, result: CommandResult, stage: Stage, words: str
+) -> None:
     """What was said before a crash, a timeout or a limit does not count, and the kinds are distinguished."""
     decision = _decide(report, result)
 
     assert (decision.passed, decision.passed_before_end) == (0, 3)
     assert decision.reasons[0].stage is stage
+    assert words in decision.reasons[0].message
 
 
 def test_a_limit_that_was_met_beats_an_end_record() -> None:
@@ -239,6 +255,27 @@ def test_reasons_stay_short() -> None:
     assert len(decision.reasons) <= 4
     assert all(len(reason.model_dump_json().encode()) <= 400 for reason in decision.reasons)
     assert all(reason.message.isprintable() for reason in decision.reasons)
+    assert reason(Stage.TEST, "a" * 300).message == "a" * 237 + "..."
+    assert reason(Stage.TEST, "a" * 240).message == "a" * 240
+
+
+def test_of_tests_that_are_not_expected_only_the_outcome_and_the_message_are_kept() -> None:
+    """A traceback, and guesses of its origin, are for those that count; so is the stack of one that hung."""
+    texts = {"message": "lost", "detail": "trace", "demand": "1 != 2", "calls": "calc.add", "probably": "calc.py"}
+    lost = Result.model_validate({"outcome": "failed", **texts})
+    stop = LastWords("hung for 2 s", stack="calc.py:1: in add")
+    fatal = (NumberedTest("t::b"), NumberedTest("mine::y"))
+    report = _report({}).but(
+        results=dict.fromkeys([NumberedTest("t::a"), NumberedTest("mine::x"), fatal[1]], lost)
+    )
+    decision = _decide(report, ended=tuple(FatalTest(test=test, stop=stop) for test in fatal))
+    known = {one.id: one.model_dump(include=texts.keys()) for one in decision.results}
+
+    blank = dict.fromkeys(texts, "")
+    assert known["t::a"] == texts
+    assert known["mine::x"] == {**blank, "message": "lost"}
+    assert known["t::b"] == {**blank, "message": "hung for 2 s", "detail": "calc.py:1: in add\nE   hung for 2 s"}
+    assert known["mine::y"] == {**blank, "message": "hung for 2 s"}
 
 
 def test_tests_that_were_left_out_with_their_file_are_counted_and_say_why() -> None:

@@ -16,6 +16,7 @@ from tests.grading.library.laboratory import write_tree
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests/test_calc.py::test_add",), protected=("tests",))
 KEPT = frozenset(["calc", "calc/__init__.py", "setup.py"])
 PLAIN = "import calc\ndef test_add(): assert calc.add(1, 2) == 3\n"
+STARTS = {"test_cli.py": "import subprocess\n"}
 WITHOUT_CLOCK = [
     "",
     "from urllib.parse import quote\nimport urllib, http\n",
@@ -65,9 +66,10 @@ def test_who_asks_no_clock_loses_on_every_machine(tmp_path: Path, code: str) -> 
 @pytest.mark.parametrize(
     ("tests", "files", "answer"),
     [
-        (PLAIN, {"test_cli.py": "import subprocess\n"}, True),
-        (PLAIN + "from .test_cli import run\n", {"test_cli.py": "import subprocess\n"}, False),
-        (PLAIN, {"conftest.py": "from . import test_cli\n", "test_cli.py": "import subprocess\n"}, False),
+        (PLAIN, STARTS, True),
+        (PLAIN + "from .test_cli import run\n", STARTS, False),
+        (PLAIN + "from .test_io import run\n", {"test_io.py": "from .test_cli import run\n", **STARTS}, False),
+        (PLAIN, {"conftest.py": "from . import test_cli\n", **STARTS}, False),
         (PLAIN, {"helpers.py": "import time\n"}, False),
         (PLAIN + "import time\n", {}, False),
     ],
@@ -84,7 +86,7 @@ def test_files_in_which_nothing_was_lost_make_no_test_late(
 def test_a_test_without_a_result_may_have_been_late_in_any_file(tmp_path: Path) -> None:
     """So may one whose file is not known."""
     known = library(tmp_path)
-    write_tree(tmp_path / "original/tests", {"test_cli.py": "import subprocess\n"})
+    write_tree(tmp_path / "original/tests", STARTS)
     assert not is_certain([lost(name="tests/test_calc.py::test_add", outcome="missing")], known, KEPT)
     assert not is_certain([lost(name="elsewhere/test_calc.py::test_add")], known, KEPT)
 

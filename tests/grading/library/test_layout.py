@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.grading.library.hidden import Extensions, HiddenTests
-from groundup.grading.library.layout import packages_to_move, with_own_roots, with_version_file
+from groundup.grading.library.layout import laid_out, packages_to_move, with_own_roots, with_version_file
 from tests.grading.library.laboratory import LIBRARY, write_tree
 
 FLAT = HiddenTests(packages=("calc", "calc.ops"), arguments=("tests",), protected=("tests",))
@@ -85,6 +85,46 @@ def test_a_folder_moves_only_where_it_is_installed_under_another_name(
         "pyproject.toml": f"[tool.setuptools]\npackage-dir = {{calc = '{folder}'}}",
     }
     assert packages_to_move(write_tree(tmp_path / "tree", files), FLAT) == moved
+
+
+def test_packages_with_hidden_tests_inside_move_to_where_the_original_has_them(tmp_path: Path) -> None:
+    """Tests are restored there and belong to them; the submission itself stays as it was handed in."""
+    hidden = HiddenTests(packages=("calc",), arguments=("calc/tests",), protected=("calc/tests",))
+    files = {"src/calc/__init__.py": LIBRARY, "src/calc/ops.py": "", "README": ""}
+    tree = write_tree(tmp_path / "tree", files)
+    (tmp_path / "scratch").mkdir()
+    copy, laid = laid_out(tree, hidden, tmp_path / "scratch")
+
+    assert {str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()} == {
+        *("calc/__init__.py", "calc/ops.py", "README"),
+    }
+    assert (laid, copy.parent) == (hidden, tmp_path / "scratch")
+    assert (tree / "src/calc/__init__.py").is_file()
+    assert laid_out(tree, FLAT, tmp_path) == (tree, FLAT.but(import_roots=(".", "src")))
+
+
+@pytest.mark.parametrize(
+    ("files", "links"),
+    [
+        ({"src/calc/__init__.py": ""}, {"calc": "elsewhere"}),
+        ({"code/calc/__init__.py": ""}, {"src": "code"}),
+        ({"src/calc/__init__.py": "", "calc": "no folder"}, {}),
+        ({"src/calc/ops.py": ""}, {}),
+        ({"src/calc/__init__.py": "", "calc/data.txt": ""}, {}),
+        ({"calc/calc/__init__.py": "", "setup.py": "setup(package_dir={'': 'calc'})"}, {}),
+        ({"../calc/__init__.py": "", "setup.py": "setup(package_dir={'calc': '../calc'})"}, {}),
+        ({"setup.py": "setup(package_dir={'calc': '/'})"}, {}),
+    ],
+    ids=["a link", "through a link", "a file", "no package", "a folder", "inside", "outside", "the root"],
+)
+def test_no_package_moves_where_something_stands_or_from_outside(
+    tmp_path: Path, files: dict[str, str], links: dict[str, str]
+) -> None:
+    """Where the original has it there may be nothing, and no link leads on the way."""
+    tree = write_tree(tmp_path / "tree", files)
+    for name, target in links.items():
+        (tree / name).symlink_to(target)
+    assert packages_to_move(tree, FLAT.but(protected=("calc/tests",))) == {}
 
 
 def test_links_and_extensions_keep_the_layout(tmp_path: Path) -> None:

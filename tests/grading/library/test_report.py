@@ -107,6 +107,16 @@ def test_a_test_that_is_reported_twice_has_the_worse_outcome(order: tuple[str, s
     report = parse_report(_test("a", order[0]) + _test("a", order[1]), TOKEN)
 
     assert report.results[NumberedTest("a")].outcome == "failed"
+    assert report.repeated == 1
+
+
+def test_where_a_value_was_made_is_kept_of_lost_tests_alone() -> None:
+    """It is a guess about what was reported as lost before; of others it says nothing."""
+    guesses = b"".join(_line("origin", id=name, ordinal=1, place="calc.py, line 3") for name in ("a", "b", "c"))
+    report = parse_report(_test("a", "failed") + _test("b") + guesses, TOKEN)
+
+    assert {key.id: known.probably for key, known in report.results.items()} == {"a": "calc.py, line 3", "b": ""}
+    assert report.repeated == 0
 
 
 def test_nothing_counts_after_the_end() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import MachineError, TaskError
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
 from groundup.grading.library.layout import with_own_roots
 from groundup.grading.library.staging import TRUSTED, lay_tests, stage
@@ -169,12 +169,38 @@ def test_a_folder_that_the_original_makes_is_made_beside_what_a_submission_has_i
     tmp_path: Path, original: Path
 ) -> None:
     """Tests find a folder with what the original makes in it and the submission's own files."""
-    hidden = HIDDEN.but(generated={"datasets/": "", "datasets/index": "all"})
+    hidden = HIDDEN.but(generated={"datasets/": "", "datasets/index": "all", "cache/": ""})
     for name, files in (("lacks", {}), ("has", {"datasets/own": ""})):
         (tmp_path / name).mkdir()
         staged = _stage(tmp_path / name, _write(tmp_path / name / "sub", files), original, hidden)
         found = (staged.workspace / "datasets").iterdir()
         assert {f"datasets/{path.name}" for path in found} == {*files, "datasets/index"}
+        assert list((staged.workspace / "cache").iterdir()) == []
+
+
+def test_the_sandbox_has_what_the_recipe_asks_for(tmp_path: Path, original: Path) -> None:
+    """Its roots are where children import from, unless it names others; programs of the machine need its /usr."""
+    submission = _write(tmp_path / "sub", {})
+    hidden = HIDDEN.but(import_roots=("src", "."), timeout_s=50, memory_mb=900, processes=70, locale="C")
+    others = hidden.but(child_path=("lib",), programs=("sh",), user="root", environment={"LANG": "de"})
+    spec = _stage(tmp_path, submission, original, hidden)
+    (tmp_path / "others").mkdir()
+    other = _stage(tmp_path / "others", submission, original, others)
+
+    assert spec.environment["PYTHONPATH"] == f"{TRUSTED}/metadata:{WORKSPACE}/src:{WORKSPACE}"
+    assert other.environment["PYTHONPATH"] == f"{TRUSTED}/metadata:{WORKSPACE}/lib"
+    assert (spec.environment["LANG"], other.environment["LANG"], other.environment["LC_ALL"]) == ("C", "de", "C")
+    assert (spec.system, other.system, spec.user, other.user) == ("listed", "host", "ordinary", "root")
+    limits = spec.limits
+    assert (limits.command_s, limits.wall_clock_s, limits.memory_mb, limits.processes) == (50, 80, 900, 70)
+    assert (
+        stage(LibraryUnderTest(submission, original, hidden, NO_ENVIRONMENT), tmp_path / "timed", timeout_s=9)[
+            0
+        ].limits.command_s
+        == 9
+    )
+    with pytest.raises(MachineError, match="no-such-program"):
+        _stage(tmp_path / "lacking", submission, original, hidden.but(programs=("no-such-program",)))
 
 
 BUILT = {"calc/zones/": ("*",), "calc/__init__.py": ("zones", "all_zones")}

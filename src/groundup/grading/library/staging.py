@@ -362,8 +362,6 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_
         for name in (FAILING, UNDOING, DEMANDS, LACKING, ORIGINS, *ORIGINS_HELPERS):
             writer.file((name,), [source_of(name)], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
-        writer.folder(("metadata",))
-        writer.folder(("bin",))
         if hidden.distribution is not None:
             for path, text in metadata_files(hidden.distribution).items():
                 writer.file(("metadata", *PurePosixPath(path).parts), [text.encode()], executable=False)
