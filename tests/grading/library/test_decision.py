@@ -269,7 +269,7 @@ def test_of_tests_that_are_not_expected_only_the_outcome_and_the_message_are_kep
         results=dict.fromkeys([NumberedTest("t::a"), NumberedTest("mine::x"), fatal[1]], lost)
     )
     decision = _decide(report, ended=tuple(FatalTest(test=test, stop=stop) for test in fatal))
-    known = {one.id: one.model_dump(include=texts.keys()) for one in decision.results}
+    known = {one.id: one.model_dump(include=set(texts)) for one in decision.results}
 
     blank = dict.fromkeys(texts, "")
     assert known["t::a"] == texts
