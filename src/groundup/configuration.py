@@ -28,7 +28,9 @@ def unusable_surroundings() -> str:
         Path.home()
     except RuntimeError:
         return "HOME is not set, and this user has no home; set it to a folder"
-    return f"HOME is {home}, which is a file; set it to a folder" if home and Path(home).is_file() else ""
+    if home and os.path.isdir(home) and not os.access(home, os.X_OK):  # noqa: PTH112  # which Path.is_dir may raise
+        return f"HOME is {home}, which this user may not enter; set it to a folder of yours, as `sudo -H` does"
+    return f"HOME is {home}, which is a file; set it to a folder" if home and os.path.isfile(home) else ""  # noqa: PTH113
 
 
 def environment() -> Mapping[str, str]:

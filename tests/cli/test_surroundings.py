@@ -49,6 +49,14 @@ def test_a_home_that_is_a_file_is_named(tmp_path: Path) -> None:
     assert (ended.returncode, f"HOME is {tmp_path / 'home'}, which is a file" in ended.stderr) == (2, True)
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter everything")
+def test_a_home_of_somebody_else_is_named(tmp_path: Path) -> None:
+    """As `sudo -u` leaves it; each command failed elsewhere, at a file that nobody knows."""
+    (tmp_path / "home").mkdir(mode=0)
+    ended = shell(f"{PROGRAM} suites", tmp_path, HOME=str(tmp_path / "home"))
+    assert (ended.returncode, "which this user may not enter" in ended.stderr) == (2, True)
+
+
 def test_a_user_without_a_home_is_told(tmp_path: Path) -> None:
     """As in a container that runs as a number of no account; it was called a bug."""
     known = "import pwd; pwd.getpwuid = lambda uid: {}[uid]"

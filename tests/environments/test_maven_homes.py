@@ -25,3 +25,5 @@ def test_maven_home_comes_first_then_what_mvn_on_path_leads_to(tmp_path: Path) -
     assert (find_maven(variables).home, find_maven(variables).version) == (named, "3.9.1")
     del variables["MAVEN_HOME"]
     assert (find_maven(variables).home, find_maven(variables).version) == (found, "3.8.7")
+    variables["PATH"] = f"{'x' * 5000}:{variables['PATH']}"  # raises as a folder does that may not be entered
+    assert find_maven(variables).home == found

@@ -194,10 +194,9 @@ def instance(
     if made.job.hindered:
         say(f"groundup: scored by its text only, because the job cannot be run here: {made.job.hindered}")
     masked = sum(len(file.dependencies) for file in made.report.masked)
-    say(
-        f"groundup: {made.instance.instance_id}: {masked} dependencies taken out of "
-        f"{', '.join(made.instance.build_files)}; {made.instance.act_command}"
-    )
+    taken = f"{masked} {'dependency' if masked == 1 else 'dependencies'} taken out of"
+    files = ", ".join(made.instance.build_files)
+    say(f"groundup: {made.instance.instance_id}: {taken} {files}; {made.instance.act_command}")
     if made.lacking:
         say(f"groundup: without {', '.join(made.lacking[:_SHOWN])}, which the mirror does not hold")
     for removed in made.report.removed:

@@ -304,7 +304,7 @@ def _places(environment: Mapping[str, str]) -> Iterator[Path]:
         yield Path(named)
     for folder in filter(None, environment.get("PATH", "").split(":")):
         compiler = Path(folder, "javac")
-        if os.path.isfile(compiler):  # noqa: PTH113  # false, too, in a folder that may not be entered
+        if _is_file(compiler):
             yield compiler.resolve().parents[1]
     home = Path(environment.get("HOME") or "/nonexistent")
     for base, patterns in ((Path("/"), _PLACES), (home, _HOME_PLACES)):
@@ -312,8 +312,13 @@ def _places(environment: Mapping[str, str]) -> Iterator[Path]:
             yield from sorted(base.glob(pattern.lstrip("/")))
 
 
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; not in a folder that may not be entered, such as another user's home."""
+    return os.path.isfile(path)  # noqa: PTH113  # which Path.is_file raises there
+
+
 def _read(home: Path) -> Jdk | None:
-    if not all((home / name).is_file() for name in _NEEDED):
+    if not all(_is_file(home / name) for name in _NEEDED):
         return None
     stated = _JAVA_VERSION.search((home / "release").read_text(encoding="utf-8", errors="replace"))
     return Jdk(home=home, version=stated[1]) if stated else None
@@ -351,7 +356,7 @@ def _maven_places(environment: Mapping[str, str]) -> Iterator[Path]:
             yield Path(named)
     for folder in filter(None, environment.get("PATH", "").split(":")):
         program = Path(folder, "mvn")
-        if program.is_file():
+        if _is_file(program):
             yield from list(program.resolve().parents)[:_DEPTH]
     yield from map(Path, _MAVEN_PLACES)
     home = Path(environment.get("HOME") or "/nonexistent")
@@ -359,7 +364,7 @@ def _maven_places(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _version(home: Path) -> str | None:
-    if not (home / "bin/mvn").is_file():
+    if not _is_file(home / "bin/mvn"):
         return None
     for jar in sorted(home.glob("lib/maven-core-*.jar")):
         try:
