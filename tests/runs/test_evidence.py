@@ -79,6 +79,37 @@ def test_a_turn_has_its_steps_and_what_it_did_to_files(tmp_path: Path) -> None:
     )
 
 
+def test_what_began_before_a_turn_is_not_its_change(tmp_path: Path) -> None:
+    """Also where files are the first that it says; that more changed than was kept is told."""
+    workspace = {"kind": "workspace", "at": "", "turn": 2, "files": [CHANGED], "more": True}
+    attempt = played(tmp_path, *turn(1, "a", ADDED), workspace, {**workspace, "more": False, "files": []})
+    page = evidence.turn_page(attempt, 2)
+
+    assert page is not None
+    assert (page.steps, page.more, page.changes[0].lines[1:]) == ((), True, ("-one", "+two"))
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "found"),
+    [
+        (b"", b'{"kind": "reply", "turn": 3}', 3),
+        (b'{"turn": 1}\n{"turn": 2}\n', b'{"kind": "began"}', 2),
+        (b'{"turn": 2}\n', b'{"turn": 3}', 3),
+        (b'{"kind": "began"}\n', b'{"kind": "message"}', None),
+        (b'{"turn": "x"}\n', b"{}", None),
+    ],
+)
+def test_a_line_belongs_to_the_turn_that_was_named_last(before: bytes, line: bytes, found: int | None) -> None:
+    """Its own, or that of the nearest line before it."""
+    assert evidence.turn_in(before, line) == found
+
+
+def test_what_a_model_says_just_now_is_read_to_a_bound(tmp_path: Path) -> None:
+    """Nothing where it says nothing."""
+    assert evidence.saying(AttemptFolder(tmp_path)) == ""
+    assert evidence.saying(attempt_with(tmp_path, {"saying.txt": "x" * 70_000})) == "x" * 65_536
+
+
 def test_the_last_try_of_a_turn_counts(tmp_path: Path) -> None:
     """A program that starts again counts its turns from 1."""
     attempt = played(tmp_path, *turn(1, "a"), *turn(2, "b"), *turn(1, "anew"))
@@ -90,7 +121,7 @@ def test_turns_are_summed_up_and_stand_side_by_side(tmp_path: Path) -> None:
     long = played(
         tmp_path / "long", *(step for number in range(1, 31) for step in turn(number, f"{number}", ADDED))
     )
-    short = played(tmp_path / "short", *turn(1, "x" * 500), *turn(25, "late"))
+    short = played(tmp_path / "short", *turn(1, "x" * 500), *turn(21, "late"))
     (one,) = evidence.summaries(short, 1, 1)
 
     assert (one.said, one.did, one.result, one.files) == ("x" * 400, ("bash: ls",), "x" * 400, ())
@@ -101,7 +132,7 @@ def test_turns_are_summed_up_and_stand_side_by_side(tmp_path: Path) -> None:
         (1, 1),
         *((number, None) for number in range(2, 21)),
     ]
-    assert [b.turn for _, b in evidence.beside(long, short, 21) if b] == [25]
+    assert [b.turn for _, b in evidence.beside(long, short, 21) if b] == [21]
 
 
 def test_steps_come_twenty_at_a_time_and_by_their_kind(tmp_path: Path) -> None:
@@ -119,7 +150,9 @@ def test_steps_come_twenty_at_a_time_and_by_their_kind(tmp_path: Path) -> None:
     assert [{part.kind for part in page.steps[0].parts} for page in (replies, calls, usage)] == [
         *({"reasoning", "text", "call"}, {"call"}, set()),
     ]
-    assert evidence.steps(AttemptFolder(tmp_path / "none")).total == 0
+    assert evidence.steps(attempt, -5).steps == whole.steps
+    for nothing in (AttemptFolder(tmp_path / "none"), played(tmp_path / "empty")):
+        assert (evidence.steps(nothing, 5).first, evidence.steps(nothing).total) == (0, 0)
 
 
 def test_what_cannot_be_seen_is_written_out_and_what_is_long_is_cut(tmp_path: Path) -> None:
@@ -142,7 +175,9 @@ def test_what_cannot_be_seen_is_written_out_and_what_is_long_is_cut(tmp_path: Pa
     assert (other.heading, other.parts[0].text) == ("other", '{\n "value": 1\n}')
 
 
-def test_files_of_a_submission_are_listed_and_no_link_is_followed(tmp_path: Path) -> None:
+def test_files_of_a_submission_are_listed_and_no_link_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Folders come first in the tree; neither what lies too deep nor what no address can name is there."""
     names = {"b.py": "1", "a/z.py": "22", "a/y/x.py": "", f"{'d/' * 32}kept": "", f"{'d/' * 33}lost": ""}
     attempt = attempt_with(tmp_path, {f"submission/{name}": text for name, text in names.items()})
@@ -152,6 +187,10 @@ def test_files_of_a_submission_are_listed_and_no_link_is_followed(tmp_path: Path
 
     kept = sorted(set(names) - {f"{'d/' * 33}lost"})
     assert (found, more) == ([FileName(path=path, bytes=len(names[path])) for path in kept], False)
+    for most, is_more in ((len(kept), False), (len(kept) - 1, True)):
+        monkeypatch.setattr(evidence, "FILES_SHOWN", most)
+        shown, more = evidence.files(attempt)
+        assert (len(shown), more) == (most, is_more)
     x, z = FileName(path="a/y/x.py", bytes=0), FileName(path="a/z.py", bytes=2)
     nodes = evidence.tree([FileName(path="b.py", bytes=1), z, x])
     assert nodes == (
@@ -246,7 +285,7 @@ def test_two_submissions_differ_by_lines(tmp_path: Path) -> None:
         ("gone.py", "removed"),
         ("new.py", "added"),
     ]
-    assert found[0].lines == ("@@ -1 +1 @@", "-one", "+two")
+    assert (found[0].more, found[0].lines) == (0, ("@@ -1 +1 @@", "-one", "+two"))
     assert (len(found[4].lines), found[4].more) == (400, 101)
     many = attempt_with(tmp_path / "many", {f"submission/{number}": "" for number in range(41)})
     shown, more = evidence.changes(AttemptFolder(tmp_path / "none"), many)

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from groundup.environments.requests import SourceRequest
-from groundup.runs.gradable import gradable, lacking
+from groundup.environments.layers import Built, LayerStore
+from groundup.environments.requests import GitSource, SourceRequest
+from groundup.environments.sources import commit_key, source_key
+from groundup.runs.gradable import Host, _is_built, _lacks, gradable, lacking
 from groundup.settings import Settings
+from groundup.suites.base import Needs
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
@@ -87,3 +90,76 @@ async def test_a_program_that_tests_start_and_this_machine_lacks_is_named(tmp_pa
     suite = Nl2RepoBench({"six": six.but(environment=environment, tests=tests)}, cache_dir=tmp_path)
     lacks = await lacking(suite, suite.tasks(), Settings(cache_dir=tmp_path / "cache"))
     assert lacks["six"].startswith("no-such-program: install it")
+
+
+SOURCE = SourceRequest(name="six", version="1", sha256="0" * 64)
+REPOSITORY = GitSource(repository="github.com/owner/name", commit="0" * 40)
+BY_GIT = REPOSITORY.but(by_git_only=True)
+HOST = Host(
+    interpreters={}, repositories={REPOSITORY.repository: True}, has_mirror=False, has_git=True, has_java=True
+)
+CLOSED = {REPOSITORY.repository: False}
+OFFLINE = HOST.but(index="it cannot be reached", repositories=CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("needs", "host", "lack"),
+    [
+        (Needs(), OFFLINE, None),
+        (Needs(packages=True), HOST, None),
+        (Needs(packages=True), OFFLINE, "the package index"),
+        (Needs(java=True), HOST, None),
+        (Needs(java=True), HOST.but(has_java=False), "a JDK"),
+        (Needs(source=SOURCE), HOST, None),
+        (Needs(source=SOURCE), OFFLINE, "the package index"),
+        (Needs(source=REPOSITORY), HOST.but(index="it cannot be reached"), None),
+        (Needs(source=REPOSITORY), HOST.but(has_git=False), None),
+        (Needs(source=BY_GIT), HOST.but(has_git=False), "git"),
+        (Needs(source=BY_GIT), HOST, None),
+        (Needs(source=REPOSITORY), HOST.but(repositories=CLOSED), "github.com, which cannot be reached"),
+        (
+            Needs(source=REPOSITORY),
+            HOST.but(repositories=CLOSED, has_mirror=True),
+            "a repository that neither the mirror nor github.com hands out",
+        ),
+        (Needs(python="3.8"), HOST, "Python 3.8 (1)"),
+    ],
+)
+def test_a_task_lacks_one_thing_or_none(tmp_path: Path, needs: Needs, host: Host, lack: str | None) -> None:
+    """What another could be graded without is asked of nobody else."""
+    found = list(_lacks([needs], host, LayerStore(tmp_path)))
+    assert [one.what for one in found] == ([] if lack is None else [lack])
+
+
+async def test_what_is_built_lacks_nothing(tmp_path: Path) -> None:
+    """A source that is at hand waits neither for the index nor for its host, though both are out of reach."""
+    store = LayerStore(tmp_path)
+
+    async def build(room: Path) -> Built:
+        (room / "tree").mkdir()
+        return Built()
+
+    for source, key in ((SOURCE, source_key(SOURCE)), (REPOSITORY, commit_key(REPOSITORY))):
+        assert not _is_built(Needs(source=source), OFFLINE, store)
+        await store.get("source", key, build)
+        assert _is_built(Needs(source=source), OFFLINE, store)
+        assert list(_lacks([Needs(source=source)], OFFLINE, store)) == []
+        assert not _is_built(Needs(source=source, python="3.8"), OFFLINE, store)
+    assert not _is_built(Needs(java=True), OFFLINE, store)
+
+
+@pytest.mark.parametrize(
+    ("asked", "has_mirror", "lacks"),
+    [
+        ({"github.com/a/b": False}, False, True),
+        ({"github.com/a/b": False, "github.com/c/d": True}, False, False),
+        ({"github.com/a/b": False}, True, False),
+        ({"gitlab.com/a/b": False}, False, False),
+        ({}, False, False),
+    ],
+)
+def test_github_is_lacking_where_it_was_asked_in_vain(
+    asked: dict[str, bool], has_mirror: bool, lacks: bool
+) -> None:
+    """A mirror stands in for it, and nobody knows where nothing was asked."""
+    assert HOST.but(repositories=asked, has_mirror=has_mirror).lacks_github is lacks

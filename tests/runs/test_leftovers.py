@@ -3,16 +3,18 @@
 import fcntl
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.digests import digest_of, short
+from groundup.environments.layers import layer_store
 from groundup.runs import api
 from groundup.runs.leftovers import leftovers, remove
 from groundup.settings import Settings
-from groundup.store.folder import Hold, RunWriter
+from groundup.store.folder import LOCK_NAME, Hold, RunWriter
 from groundup.trees.scratch import scratch_folder
 from tests.runs.configurations import QUICK, oracle
 
@@ -68,14 +70,18 @@ def test_temporary_folders_of_killed_processes_go_and_those_of_living_ones_stay(
 def test_a_run_at_work_is_left_alone(settings: Settings) -> None:
     """Neither its scratch folder nor, however old, the run itself is listed; one begun meanwhile stays too."""
     folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
-    age(folder / "verdicts.jsonl")
+    other = shutil.copytree(folder, settings.output / "two")
+    for run in (folder, other):
+        age(run / "verdicts.jsonl")
     listed = leftovers(settings, DAY)
+    assert [leftover.path for leftover in listed if leftover.kind == "run"] == [folder, other]
     with RunWriter.open(folder):
         (folder / "scratch").mkdir()
         age(folder / "verdicts.jsonl")
-        assert [leftover for leftover in leftovers(settings, DAY) if leftover.kind != "verdicts"] == []
+        assert {leftover.path for leftover in leftovers(settings, DAY) if leftover.kind != "verdicts"} == {other}
         remove(listed, settings)
     assert (folder / "config.json").exists()
+    assert not other.exists(), "one that is left alone hides no other"
 
 
 def test_scratch_of_a_run_or_a_shell_that_goes_on_meanwhile_stays(settings: Settings) -> None:
@@ -113,8 +119,13 @@ def test_old_things_go_when_asked(settings: Settings) -> None:
     assert leftovers(settings) == ()
     found = leftovers(settings, DAY)
     assert {leftover.path for leftover in found} == {old, unused, verdict}
+    store = layer_store(settings)
+    assert store.find("python", digest_of("unused"))
     remove(found, settings)
-    assert used.is_dir()
+    assert unused.is_dir(), "somebody took it up meanwhile"
+    del store
+    assert remove(found, settings) == [], "what somebody else removed is no matter"
+    assert (used.is_dir(), unused.exists()) == (True, False)
     assert {path.name for path in settings.output.iterdir()} == {"young", "notes"}
 
 
@@ -144,6 +155,8 @@ def test_folders_of_the_same_names_that_are_somebody_else_s_stay(
         settings.output / "mine" / "scratch" / "thesis.tex",
         settings.output / "mine" / ".old.gone" / "thesis.tex",
         settings.cache_dir / "shells" / "zsh" / ".zshrc",
+        settings.cache_dir / "shells" / "zsh" / LOCK_NAME,
+        settings.cache_dir / "shells" / "0123456789abcdef" / "notes",
         settings.cache_dir / "verdicts" / "2024" / "smith-v-jones.txt",
         settings.cache_dir / "layers" / "maps" / "roads" / "layer.json",
         root / "scratch" / "notes" / "thesis.tex",
@@ -176,4 +189,5 @@ def _layer(folder: Path, name: str) -> Path:
     place.mkdir(parents=True)
     kept = {"digest": digest, "kind": folder.name, "built": {}, "warnings": []}
     (place / "layer.json").write_text(json.dumps(kept))
+    place.with_name(f"{place.name}.lock").touch()
     return place

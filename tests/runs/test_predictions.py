@@ -257,7 +257,7 @@ def test_a_repository_one_folder_too_deep_is_named(tmp_path: Path) -> None:
 
 def test_a_repository_instead_of_predictions_gets_advice(tmp_path: Path) -> None:
     """Somebody who forgot `--task` learns of it."""
-    with pytest.raises(UsageError, match="--task"):
+    with pytest.raises(UsageError, match=r"with --task$"):
         opened(fill(tmp_path / "p", "src/x", "setup.py"))
     with pytest.raises(UsageError, match=r"holds pyproject.toml, so it is one repository; .* --task alpha"):
         opened(fill(tmp_path / "alpha", "alpha/__init__.py", "pyproject.toml"))
@@ -268,21 +268,28 @@ def test_a_repository_instead_of_predictions_gets_advice(tmp_path: Path) -> None
 def test_predictions_without_any_are_refused(tmp_path: Path, names: list[str]) -> None:
     """An empty folder, or one with notes only, is a mistake and not 104 tasks that no one attempted."""
     (tmp_path / "p").mkdir()
-    with pytest.raises(UsageError, match="holds no predictions"):
+    with pytest.raises(UsageError, match=r"holds no predictions; expected .*/p/<task>/ with a repository in it"):
         opened(fill(tmp_path / "p", *names))
+    (tmp_path / "lines.jsonl").write_text('{"instance_id": "alpha"}\n')
+    with pytest.raises(UsageError, match="holds no predictions; expected lines with `instance_id` and `path`"):
+        opened(tmp_path / "lines.jsonl")
 
 
 def test_what_does_not_exist_is_refused(tmp_path: Path) -> None:
     """No such folder, and no such file."""
     for task in (None, "alpha"):
-        with pytest.raises(UsageError, match="-p"):
+        with pytest.raises(UsageError, match=r"-p$"):
             opened(tmp_path / "missing", task=task)
+        with pytest.raises(UsageError, match="-p; fetch what lies at an address first, such as by `git clone`"):
+            opened(Path("https://host/predictions"), task=task)
 
 
 def test_an_archive_at_the_wrong_place_gets_its_place_named(tmp_path: Path) -> None:
     """An archive beside the tasks would otherwise be overlooked."""
     with pytest.raises(UsageError, match=r"put it at alpha/submission\.tar\.gz"):
         opened(fill(tmp_path / "p", "alpha.tar.gz", "beta/x"))
+    with pytest.raises(UsageError, match=r"put it at <task>/submission\.zip"):
+        opened(fill(tmp_path / "other", "delta.zip", "beta/x"))
     with pytest.raises(UsageError, match="--task"):
         opened(tmp_path / "p" / "alpha.tar.gz")
 

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from groundup.domain.subjects import AttemptKey
 from groundup.models.asking.chat import FORM
 from groundup.runs.exporting import export
-from groundup.runs.training import ChosenEpisodes
+from groundup.runs.training import ChosenEpisodes, scored
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from tests.serving.house import Client, job_in, opened
@@ -38,8 +38,12 @@ async def test_attempts_are_chosen_by_their_rewards(run: RunFolder) -> None:
     """Without a reward an attempt passes only where nothing is asked."""
     assert names(run, ChosenEpisodes()) == ["task-0000/0", "task-0001/0", "task-0000/1"]
     assert names(run, ChosenEpisodes(min_score=0.6)) == ["task-0000/1"]
+    assert names(run, ChosenEpisodes(min_score=0.5)) == ["task-0000/0", "task-0000/1"]
     assert names(run, ChosenEpisodes(best=1)) == ["task-0000/1"]
+    assert names(run, ChosenEpisodes(best=2)) == ["task-0000/0", "task-0000/1"]
     assert names(run, ChosenEpisodes(failures=True)) == ["task-0000/0"]
+    assert scored(None) == {"reward": None, "passed": None, "total": None, "status": "none"}
+    assert scored(run.latest()[AttemptKey(task="task-0001", index=0)])["status"] == "infrastructure"
 
 
 async def test_rows_are_conversations_with_rewards(run: RunFolder, tmp_path: Path) -> None:
@@ -81,6 +85,10 @@ async def test_trajectories_hold_the_same(run: RunFolder, tmp_path: Path) -> Non
     document = json.loads((tmp_path / "atif" / "task-0000" / "1" / "trajectory.json").read_text())
     assert (document["extra"]["reward"], document["extra"]["passed"]) == (1.0, 2)
     assert [step["source"] for step in document["steps"]] == ["user", "agent", "agent"]
+    run.attempt(AttemptKey(task="task-0000", index=0)).trajectory_file.write_text("")
+    found = export(run, tmp_path / "again", "atif", Settings())
+    assert [str(key) for key in found.attempts] == ["task-0001/0", "task-0000/1"], "without steps there is none"
+    assert (found.planned, found.changed) == (len(run.config().planned.keys), ())
 
 
 def test_tokens_come_with_a_reply() -> None:

@@ -66,12 +66,12 @@ def remove(found: tuple[Leftover, ...], settings: Settings) -> list[Path]:
             continue
         if any(map(is_held, (leftover.path, leftover.path.parent))):  # a scratch folder lies in its run
             continue
-        if leftover.kind == "run" and (strange := RunFolder(leftover.path).others()):
-            others += strange
-            _remove_around(leftover.path, strange)
-            continue
-        gone = _aside(leftover.path)
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):  # somebody else cleans, too
+            if leftover.kind == "run" and (strange := RunFolder(leftover.path).others()):
+                others += strange
+                _remove_around(leftover.path, strange)
+                continue
+            gone = _aside(leftover.path)
             leftover.path.rename(gone)  # others see it whole or not at all
             remove_tree(gone)
     return others
