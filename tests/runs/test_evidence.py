@@ -35,7 +35,7 @@ def turn(number: int, text: str, *files: Mapping[str, object]) -> list[dict[str,
     ]
 
 
-def played(folder: Path, *steps: dict[str, object], torn: str = "") -> AttemptFolder:
+def played(folder: Path, *steps: Mapping[str, object], torn: str = "") -> AttemptFolder:
     """Return an attempt with this trajectory."""
     return attempt_with(folder, {"trajectory.jsonl": "".join(json.dumps(step) + "\n" for step in steps) + torn})
 
@@ -269,8 +269,20 @@ def test_each_test_finds_its_part_of_the_log(tmp_path: Path) -> None:
 
 def test_two_submissions_differ_by_lines(tmp_path: Path) -> None:
     """What both have comes first; what is no text or very long is named, and what is equal is not."""
-    old = {"a.py": "one\n", "same.py": "x", "data": b"\0", "long": "x\n" * 2000, "gone.py": "bye\n"}
-    new = {"a.py": "two\n", "same.py": "x", "data": b"\0\1", "long": "y\n" * 2000, "new.py": "hi\n" * 500}
+    old: dict[str, str | bytes] = {
+        "a.py": "one\n",
+        "same.py": "x",
+        "data": b"\0",
+        "long": "x\n" * 2000,
+        "gone.py": "bye\n",
+    }
+    new: dict[str, str | bytes] = {
+        "a.py": "two\n",
+        "same.py": "x",
+        "data": b"\0\1",
+        "long": "y\n" * 2000,
+        "new.py": "hi\n" * 500,
+    }
     before, after = (
         attempt_with(tmp_path / side, {f"submission/{name}": text for name, text in files.items()})
         for side, files in (("old", old), ("new", new))

@@ -9,25 +9,28 @@ from tests.grading.library.laboratory import write_tree
 
 
 @pytest.mark.parametrize(
-    ("files", "found"),
+    ("files", "found", "says"),
     [
-        (["start.sh", "scripts/start.sh", "app.py"], "start.sh"),
-        (["bin/start.sh", "scripts/start.sh"], "scripts/start.sh"),
-        (["deploy/start.sh", "a/b/start.sh", "app.py"], "deploy/start.sh"),
-        (["a/b/start.sh", "app.py"], "a/b/start.sh"),
-        (["a/b/c/start.sh", "app.py"], "app.py"),
-        (["server.py", "manage.py"], "manage.py"),
-        (["run.py", "main.py"], "main.py"),
-        (["api.py"], "uvicorn"),
-        (["app/__init__.py"], "uvicorn"),
+        (["start.sh", "scripts/start.sh", "app.py"], "start.sh", "bash ./start.sh"),
+        (["bin/start.sh", "scripts/start.sh"], "scripts/start.sh", "bash ./scripts/start.sh"),
+        (["deploy/start.sh", "a/b/start.sh", "app.py"], "deploy/start.sh", "bash ./deploy/start.sh"),
+        (["z/start.sh", "deploy/start.sh"], "deploy/start.sh", "bash ./deploy/start.sh"),
+        (["a/b/start.sh", "app.py"], "a/b/start.sh", "bash ./a/b/start.sh"),
+        (["a/b/c/start.sh", "app.py"], "app.py", "python app.py"),
+        (["server.py", "manage.py"], "manage.py", "python manage.py runserver 0.0.0.0:8080"),
+        (["run.py", "main.py"], "main.py", "python main.py"),
+        (["api.py"], "uvicorn", "sh -c for module in api; do "),
+        (["app/__init__.py", "api/x"], "uvicorn", "sh -c for module in app api; do "),
     ],
 )
-def test_the_published_order_is_kept(files: list[str], found: str, tmp_path: Path) -> None:
+def test_the_published_order_is_kept(files: list[str], found: str, says: str, tmp_path: Path) -> None:
     """start.sh in its places first, then programs, then modules to guess."""
     start = find_start(write_tree(tmp_path, dict.fromkeys(files, "")), 8080)
 
     assert start is not None
     assert start.found == found
+    assert " ".join(start.argv).startswith(says)
+    assert ("--port 8080" in start.argv[-1]) is (found == "uvicorn")
 
 
 def test_nothing_to_start_is_reported(tmp_path: Path) -> None:
