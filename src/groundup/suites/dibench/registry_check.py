@@ -1,7 +1,8 @@
 """Whether what a prediction adds exists: in a registry, with a version that fits, or in the repository itself.
 
 Three answers: yes, no, and None for what the constraint alone does not decide (a tag, a property, a template).
-Pre-releases count only where the constraint names one.
+Pre-releases count only where the constraint names one, but in Python, whose clients take one where nothing else
+fits.
 
 Each added dependency is one of: found; fake (a registry that was asked does not have the name); version-missing
 (it has the name, and no version that the constraint allows); internal-missing (a path, project or workspace member
