@@ -119,6 +119,30 @@ def python_tree(source: str | bytes) -> ast.Module:
     raise RecursionError("Python's reader finds the source too deep")
 
 
+_SHALLOW = 150
+"""Nodes within nodes, of which code that calls itself for each has enough stack."""
+
+
+def shallow_root(grammar: Grammar, source: str) -> "Node | None":
+    """Return the syntax tree of *source*; None for what cannot be read, or is too deep to be walked by calls."""
+    tree = parse(grammar, source.encode())
+    return None if tree.root_node.has_error or is_deeper(tree, _SHALLOW) else tree.root_node
+
+
+def shallow_python_tree(source: str) -> ast.Module | None:
+    """Return the same of Python; None also for what `ast.unparse`, which calls itself, would find too deep."""
+    try:
+        module = python_tree(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    level: list[ast.AST] = [module]
+    for _ in range(_SHALLOW):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return module
+    return None
+
+
 def python_value(source: str) -> object:
     """Return the value of a literal, in any thread. Raises as `ast.literal_eval`."""
     with _alone():

@@ -345,6 +345,8 @@ def test_compare_tells_what_a_mend_brought_back(groundup: Groundup, tmp_path: Pa
     ]
     document = json.loads(groundup("compare", "old", "new", "task-0000", "--json").out)
     assert document["new"] == ["tests/test_a.py::test_new"]
+    assert json.loads(groundup("compare", "old", "new", "task-0000", "--format", "json").out) == document
+    assert groundup("compare", "old", "new", "task-0000", "--format", "markdown").code == 2
     assert len(document["back"]) == 2
 
 

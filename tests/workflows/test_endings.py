@@ -37,6 +37,7 @@ def test_what_a_program_swallows_is_seen(command: str, path: str, source: str, *
     [
         ("python a.py", "a.py", "assert " + "(" * 5000),
         ("python a.py", "a.py", "assert " + "-" * 50_000 + "1"),
+        ("python a.py", "a.py", f"Thread(target=a{'.a' * 900})\nassert f()"),
         ("node a.js", "a.js", "assert(" * 3000 + ")" * 3000),
         ("cargo run --bin v", "src/bin/v.rs", "fn main() {" + "{" * 4000 + "}" * 4001),
         ("dotnet run --project A", "A/P.cs", "F(" * 3000 + ")" * 3000 + ";"),

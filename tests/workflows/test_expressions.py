@@ -55,6 +55,7 @@ def test_alternatives_and_functions_have_their_values() -> None:
     assert CONTEXTS.value("format('py{0}', matrix.python)") == "py3.12"
     assert CONTEXTS.value("fromJSON('[1, 2]')[1]") == 2
     assert CONTEXTS.value("hashFiles('x')") is UNKNOWN
+    assert CONTEXTS.value("startsWith('too few')") is UNKNOWN
 
 
 LEG: dict[str, JsonValue] = {"python": "3.12", "n": 2, "on": True, "deep": {"a": {"b": "c"}}, "empty": ""}

@@ -282,3 +282,26 @@ def test_a_script_that_only_exports_tests_nothing(script: str, purpose: Purpose)
     """Nothing can fail in it, whatever it is called."""
     (found,) = Meanings(MadeTree({"test.js": script})).of("node test.js")
     assert found.purpose is purpose
+
+
+CHAIN = "a" + ".a" * 900
+TASKS = "".join(f't{at} = "t{at + 1}"\n' for at in range(2000))
+
+
+@pytest.mark.parametrize(
+    ("script", "path", "source"),
+    [
+        ("nox", "noxfile.py", "x = (1" + "\n+1" * 100_000 + ")\n"),
+        ("nox", "noxfile.py", f"@nox.session\ndef tests(session):\n    {CHAIN}.run('pytest')\n"),
+        ("invoke test", "tasks.py", f"def test(c):\n    {CHAIN}.run('pytest')\n"),
+        ("python -O t.py", "t.py", f"{CHAIN}()\nassert x\n"),
+        ("python test_a.py", "test_a.py", f"if {CHAIN}:\n    pass\ndef test_a(): pass\n"),
+        ("node test.js", "test.js", f"exports.a = {CHAIN};\n"),
+        ("t0", "pyproject.toml", f"[tool.poe.tasks]\n{TASKS}t2000 = 'pytest'\n"),
+        ("tox", "tox.ini", f"[tox]\nenvlist = {'{a}' * 2000}\n"),
+    ],
+)
+def test_a_strangers_file_that_is_too_deep_ends_nothing(script: str, path: str, source: str) -> None:
+    """Nothing is raised; what is beside it is still known."""
+    found = Meanings(MadeTree({path: source})).of(f"{script}\npytest")
+    assert found[-1].command == "pytest"

@@ -71,6 +71,9 @@ def test_what_is_needed_comes_first() -> None:
     assert [job.id for job in read_workflow(chain, "x").needed("a")] == ["c", "b", "a"]
     with pytest.raises(WorkflowError, match="need each other"):
         read_workflow(ring, "x").needed("a")
+    long = "jobs:\n" + "".join(f"  j{at}: {{needs: j{at + 1}}}\n" for at in range(1500)) + "  j1500: {}\n"
+    with pytest.raises(WorkflowError, match="more than 100 others"):
+        read_workflow(long.encode(), "x").needed("j0")
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,8 @@ def open_episode(
     """Open an attempt at *task* of *suite*, to be played step by step.
 
     *flags* are `index`, `grader`, `timeout` (seconds, of the tests), `sandbox`, `hide_scores`, `end_at_submit`,
-    `agent_environment`, `agent_base`, `agent_name`, `model_name`, and `keep_in`: a new folder in which the submission
-    stays.
+    `agent_environment`, `agent_base`, `agent_name`, `model_name`, and `keep_in`: a new folder in which the
+    submission stays.
     Raises `UsageError` for what does not exist, and `InfrastructureError` when the machine fails.
     """
     opened: Future[tuple[OpenEpisode, Callable[[], object]]] = Future()

@@ -235,7 +235,7 @@ def data_of_suites(*, settings: Settings | None = None) -> list[SuiteData]:
 
 
 def _pullable(name: str, settings: Settings) -> tuple[str, DataSource]:
-    """Return the suite as it is without any data, for what lies there may be damaged."""
+    """Return a suite's full name and data source, read without any data: what lies there may be damaged."""
     bare = settings.but(data_dir=settings.data / ".none")
     suite = open_suite(name, bare)
     found = ForCommands.of(suite).data_source()

@@ -224,10 +224,15 @@ def compare(
 
     if len(runs) < 2:
         raise UsageError("compare takes two runs or more; `groundup report` shows one")
+    form = one_format(report_format, json=json)
     if names_task(runs, output):
-        return compare_task(runs, output, json=json)
+        if form is Format.MARKDOWN or power is not None:
+            raise UsageError(
+                "the tests of one task are compared without --power and --format markdown; leave them out"
+            )
+        return compare_task(runs, output, json=form is Format.JSON)
     made = reports.compare(*runs, power=power, output=output)
-    print_report(made, one_format(report_format, json=json))
+    print_report(made, form)
     return _unfit(made)
 
 

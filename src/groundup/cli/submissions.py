@@ -121,13 +121,16 @@ def ablate(
     from groundup.store.folder import RunFolder
 
     settings = load()
-    made, refused = ablate(RunFolder(run_folder(run, settings)), ablation, output, settings)
+    folder = RunFolder(run_folder(run, settings))
+    made, refused, is_unfit = ablate(folder, ablation, output, settings)
     if json:
         print_document({"folder": str(output), "made": made, "refused": refused})
     for line in refused:
         say(f"groundup: left out: {line}")
+    if unfit := folder.records().told(folder.path):
+        say(f"groundup: {unfit}; what does not fit was left out")
     say(f"groundup: {made} changed predictions lie in {output}")
-    return 0
+    return UNFIT if is_unfit or unfit else 0
 
 
 def judge(run: Run, flags: JudgeFlags, dry_run: DryRun = False, json: Json = False) -> int:

@@ -38,7 +38,7 @@ class FoundManifest(Record):
 
 
 def files_of(root: Path, skipped: frozenset[str] = SKIPPED_FOLDERS) -> Iterator[str]:
-    """Yield the relative paths of all regular files below *root*, in name order; links are not followed."""
+    """Yield the relative paths of regular files below *root*, those in *skipped* folders left out."""
     pending = [""]
     while pending:
         folder = pending.pop()

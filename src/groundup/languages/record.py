@@ -27,7 +27,7 @@ class LanguageRecord(NamedTuple):
     canonical_import: Callable[[str], str] | None = None
     """The same where one of them comes from source code, for a language that spells names otherwise there."""
     formats: "Callable[[], Sequence[ManifestFormat]]" = tuple
-    """Returns its manifest formats; where none fits several, the first one that recognises a file."""
+    """Returns its manifest formats; where several recognise a file, the first one counts."""
     also_called: tuple[str, ...] = ()
     """Further names that data sets and people use, lower case."""
     also_read: tuple[str, ...] = ()

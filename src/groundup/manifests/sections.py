@@ -51,7 +51,7 @@ class Section(ABC):
 
 
 class Companion(ABC):
-    """A place with more about dependencies declared elsewhere, and must go when they go."""
+    """A place with more about dependencies declared elsewhere, which must go when they go."""
 
     @abstractmethod
     def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:

@@ -84,12 +84,21 @@ def export(
     return Exported(written, len(planned), tuple(changed))
 
 
-def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> tuple[int, list[str]]:
+class Ablated(NamedTuple):
+    """What was changed, and what was left out."""
+
+    made: int
+    refused: list[str]
+    """Why submissions could not be changed, or are not what was handed in."""
+    is_unfit: bool
+    """Whether what the run's folder holds does not fit."""
+
+
+def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> Ablated:
     """Write the submissions of *run* with one kind of mistake taken out, as predictions, into the folder *target*.
 
-    A file beside them tells `evaluate` whose they are. Those whose records do not fit are left out. Returns how
-    many were written, and for each other one that was left out why. Raises `UsageError`. Not for a running event
-    loop.
+    A file beside them tells `evaluate` whose they are. Those whose records do not fit are left out. Raises
+    `UsageError`. Not for a running event loop.
     """
     config = run.config()
     suite = open_suite(config.configuration.suite, settings)
@@ -104,12 +113,14 @@ def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> t
     target.mkdir(parents=True, exist_ok=True)
     write_atomically(target / ABLATION_FILE, record.model_dump_json(indent=1).encode() + b"\n")
     made, refused, bad = 0, [], run.records().bad
+    is_unfit = bool(bad)
     for key in config.planned.keys:
         attempt = run.attempt(key)
         if not attempt.submission.is_dir() or key.task not in tasks or key in bad:
             continue
         if (why := why_tree_differs(attempt)) is not None:
             refused.append(f"{key}: {why}")
+            is_unfit = True
             continue
         destination = target / key.task / str(key.index)
         destination.mkdir(parents=True)
@@ -121,7 +132,7 @@ def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> t
             with contextlib.suppress(OSError):  # other attempts lie there; an empty folder would be a prediction
                 destination.parent.rmdir()
             refused.append(f"{key}: {error}")
-    return made, refused
+    return Ablated(made, refused, is_unfit)
 
 
 def unified_diff(path: str, old: bytes | None, new: bytes) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from groundup.grammars import Grammar, is_deeper, parse, python_tree
+from groundup.grammars import shallow_python_tree, shallow_root
 from groundup.grammars import text_of as node_text
 from groundup.workflows.commands import options_of, program_of
 from groundup.workflows.tree import RepositoryTree, text_of
@@ -68,15 +68,6 @@ def _script(tree: RepositoryTree, folder: str, words: Sequence[str]) -> str | No
         places = [words[0]] if re.search(_ENDINGS, words[0]) else []
     found = (str(PurePosixPath(folder, place)) for place in places if place)
     return next((path for path in found if path in tree.paths()), None)
-
-
-_DEEPEST = 150
-
-
-def _root(grammar: Grammar, source: str) -> Node | None:
-    """Return the syntax tree of *source*; None for what cannot be read, or would take too many calls."""
-    tree = parse(grammar, source.encode())
-    return None if tree.root_node.has_error or is_deeper(tree, _DEEPEST) else tree.root_node
 
 
 _ENDINGS = r"\.(?:py|[cm]?js)$"
@@ -138,9 +129,8 @@ _AWAITS = re.compile(r"\.run\(|run_until_complete|run_forever|IsolatedAsyncio|as
 
 
 def _of_python(source: str) -> Iterator[Check]:
-    try:
-        module = python_tree(source)
-    except (SyntaxError, ValueError, RecursionError):
+    module = shallow_python_tree(source)
+    if module is None:
         return
     lost = {
         node.name
@@ -165,10 +155,7 @@ def _of_python(source: str) -> Iterator[Check]:
         }
     lost |= _never_consumed(module)
     is_undone = "atexit" in source and "_exit(0)" in source
-    try:
-        yield from list(_python_checks(module, lost, is_lost=is_undone))
-    except RecursionError:
-        return
+    yield from _python_checks(module, lost, is_lost=is_undone)
 
 
 def _never_consumed(module: ast.Module) -> set[str]:
@@ -271,7 +258,7 @@ _JS_DEAF = re.compile(r"\.on\(\s*['\"]error['\"],\s*(?:\(?\w*\)?\s*=>\s*\{\s*\}|
 
 
 def _of_javascript(source: str) -> Iterator[Check]:
-    root = _root("javascript", source)
+    root = shallow_root("javascript", source)
     if root is None:
         return
     taken = _JS_TAKES_ALL.search(source)
@@ -371,7 +358,7 @@ _ASKS = re.compile(r"\.(?:unwrap|expect|unwrap_err|is_err|is_ok|success|code)\(|
 
 
 def _of_rust(source: str, *, is_release: bool) -> Iterator[Check]:
-    root = _root("rust", source)
+    root = shallow_root("rust", source)
     if root is None:
         return
     lost = {match[1] for match in _RUST_DROPPED.finditer(source)}
@@ -439,7 +426,7 @@ _CS_DETACHED = re.compile(r"(?:Task\.Run|Task\.Factory\.StartNew|ThreadPool\.\w+
 
 
 def _of_csharp(source: str, *, is_release: bool) -> Iterator[Check]:
-    root = _root("csharp", source)
+    root = shallow_root("csharp", source)
     if root is not None:
         yield from _cs_checks(
             root,

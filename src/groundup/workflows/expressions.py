@@ -116,7 +116,7 @@ class Contexts:
         """Return the value of *expression*; UNKNOWN where it is no valid expression."""
         try:
             return _Reader(list(_tokens(expression)), self).whole()
-        except (ValueError, RecursionError):
+        except (ValueError, IndexError, RecursionError):
             return UNKNOWN
 
     def holds(self, condition: str | None) -> bool | None:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
-from groundup.grammars import parse, python_tree
+from groundup.grammars import shallow_python_tree, shallow_root
 from groundup.grammars import text_of as node_text
 from groundup.workflows.commands import (
     SHELL_WORDS,
@@ -290,9 +290,8 @@ class Meanings:
 
 def _only_warns(tree: RepositoryTree, folder: str, names: Sequence[str]) -> bool:
     """Whether all that tasks of Invoke run may fail: `c.run("pytest", warn=True)`."""
-    try:
-        module = python_tree(text_of(tree, str(PurePosixPath(folder, "tasks.py"))) or "")
-    except (SyntaxError, ValueError, RecursionError):
+    module = shallow_python_tree(text_of(tree, str(PurePosixPath(folder, "tasks.py"))) or "")
+    if module is None:
         return False
     called = [
         call
@@ -447,10 +446,10 @@ def _fails_by_assert(source: str) -> bool:
     """Whether `assert` is the only way of a file in Python to fail, as far as its own statements show."""
     if _TELLS.search(source) is not None:
         return False
-    try:
-        nodes = list(ast.walk(python_tree(source)))
-    except (SyntaxError, ValueError, RecursionError):
+    module = shallow_python_tree(source)
+    if module is None:
         return False
+    nodes = list(ast.walk(module))
     called = [ast.unparse(one) for one in nodes if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
     return any(isinstance(one, ast.Assert) for one in nodes) and all(
         line.startswith(("print(", "sys.path.")) for line in called
@@ -479,12 +478,13 @@ def _only_defines(tree: RepositoryTree, folder: str, words: Sequence[str]) -> bo
         return not any(">>>" in text for text in known)
     if "-m" in words:
         return False
-    try:
-        body = python_tree(known[0]).body
-    except (SyntaxError, ValueError, RecursionError):
+    module = shallow_python_tree(known[0])
+    if module is None:
         return False
-    defined = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
-    return any(name.lower().startswith("test") for name in defined) and all(map(_is_definition, body))
+    defined = [
+        one.name for one in module.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
+    return any(name.lower().startswith("test") for name in defined) and all(map(_is_definition, module.body))
 
 
 _PASSIVE = frozenset({
@@ -492,14 +492,14 @@ _PASSIVE = frozenset({
     "class_declaration", "import_statement", "export_statement", "lexical_declaration", "variable_declaration",
     "expression_statement",
 })  # fmt: skip
+_IDLE = frozenset({"comment", "hash_bang_line", "import_statement"})
 _FUNCTIONS = frozenset({"function_declaration", "function_expression", "arrow_function", "method_definition"})
 
 
 def _only_exports(source: str) -> bool:
     """Whether a file of JavaScript only loads packages, defines and exports."""
-    root = parse("javascript", source.encode()).root_node
-    kinds = {child.type for child in root.named_children}
-    if root.has_error or not kinds - {"comment", "hash_bang_line", "import_statement"}:
+    root = shallow_root("javascript", source)
+    if root is None or {child.type for child in root.named_children} <= _IDLE:
         return False
     return all(child.type in _PASSIVE and not _does(child) for child in root.named_children)
 

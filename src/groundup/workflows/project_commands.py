@@ -240,7 +240,7 @@ def _task_lines(tasks: Mapping[str, object], name: str, done: set[str]) -> Itera
     done.add(name)
     for line in _of(tasks[name]):
         first = line.split()[0] if line.split() else ""
-        if first in tasks and first not in done:
+        if first in tasks and first not in done and len(done) < _MOST:
             yield from _task_lines(tasks, first, done)
         elif first not in tasks or first == name:
             yield line

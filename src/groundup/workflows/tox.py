@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from groundup.grammars import python_tree
+from groundup.grammars import shallow_python_tree
 from groundup.sources.project_files import toml_of
 from groundup.workflows.commands import options_of
 from groundup.workflows.tree import RepositoryTree, text_of
@@ -72,7 +72,7 @@ def _split(text: str) -> list[str]:
 def _braces(item: str) -> Iterator[str]:
     head, brace, rest = item.partition("{")
     inner, closed, tail = rest.partition("}")
-    if not brace or not closed:
+    if not brace or not closed or item.count("{") > _MOST:
         yield item
         return
     for choice in _choices(inner):
@@ -268,11 +268,8 @@ def _session_names(words: Sequence[str]) -> list[str]:
 
 
 def _sessions(text: str) -> Iterator[tuple[str, list[str]]]:
-    try:
-        module = python_tree(text)
-    except (SyntaxError, ValueError):
-        return
-    for node in module.body:
+    module = shallow_python_tree(text)
+    for node in module.body if module is not None else ():
         if isinstance(node, ast.FunctionDef) and any(
             "session" in ast.unparse(item) for item in node.decorator_list
         ):

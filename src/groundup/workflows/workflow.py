@@ -119,6 +119,8 @@ class Workflow(Record):
     def _need(self, name: str, done: dict[str, Job], above: tuple[str, ...]) -> None:
         if name in above:
             raise WorkflowError(f"{self.path}: the jobs {' and '.join((*above, name))} need each other")
+        if len(above) > _DEEPEST:
+            raise WorkflowError(f"{self.path}: the job {name} is needed through more than {_DEEPEST} others")
         if name not in done:
             job = self.job(name)
             for other in job.needs:

@@ -376,6 +376,9 @@ def test_ablations_change_one_kind_of_mistake(groundup: Groundup, tmp_path: Path
     (tmp_path / "names/ablation.json").write_text("{}")
     assert groundup("evaluate", "dibench", "-p", tmp_path / "names").code == 2
     assert groundup("ablate", run, "no-such", "-o", tmp_path / "x").code == 2
+    (tmp_path / "runs" / run / "attempts/one_alpha/0/submission/added.py").touch()
+    changed = groundup("ablate", run, "without-fakes", "-o", tmp_path / "none")
+    assert (changed.code, list((tmp_path / "none").glob("one_alpha"))) == (4, [])
 
 
 def test_a_named_set_stands_beside_the_published_one(groundup: Groundup, tmp_path: Path) -> None:

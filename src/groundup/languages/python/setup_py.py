@@ -1,4 +1,4 @@
-"""setup.py, read and edited without being run; what cannot be known is reported as dynamic."""
+"""setup.py, read and edited without being run; what only running it would show is noted."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence

@@ -270,7 +270,7 @@ def _unreadable(path: str) -> bytes:
 
 
 async def _looked_up(problem: InstanceProblem, read: Reader, asking: NameLookup) -> Counter[Existence]:
-    """Look up by name whatever the published code sees, where it comes from or not."""
+    """Look up by name whatever the published code sees, wherever it comes from."""
     language = problem.instance.language
     repository = EditedRepository(problem, problem.read)
     found: Counter[Existence] = Counter()

@@ -14,8 +14,6 @@ Task folders on the disk, the published ones and users' own, and locked packages
 A set of services has these folders below `tasks`, and beside it `references/<id>`, what the oracle hands in.
 
 A checkout of the published repository is accepted as a whole. Nothing in the folders is executed.
-
-A driver is a program that stands for a published container's entry point: one file that needs nothing else.
 """
 
 import re
