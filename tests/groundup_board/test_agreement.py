@@ -8,7 +8,7 @@ import pytest
 
 from groundup.store.records import VerdictLine
 from groundup_board.cli import Recheck
-from groundup_board.verification import _Check, verify
+from groundup_board.verification import _Check, _notes, verify
 from tests.reports.made import Word, run_of
 
 
@@ -65,6 +65,19 @@ def test_a_difference_is_told_in_words() -> None:
     told = check.in_words()
     assert (told.attempt, told.claimed) == ("task/0", "graded 3/4")
     assert told.found == ("graded 2/4", "tampered", "not attempted")
+
+
+def test_what_graded_otherwise_than_in_the_bundle_is_told_once() -> None:
+    """Each pair of graders once, however many attempts they differ in; equal ones and equal times say nothing."""
+    claimed = _line((3, 4))
+    assert claimed.verdict
+    grader = claimed.verdict.grader
+    newer = claimed.but(verdict=claimed.verdict.but(grader=grader.but(version="99")))
+    same, other = (_Check(claimed.attempt, claimed, 0.0, [line]) for line in (claimed, newer))
+    assert list(_notes(None, None, [same])) == []
+    (told,) = _notes(60.0, 60.0, [same, other, other])
+    assert told.startswith(f"graded by {grader.name} {grader.version}, ")
+    assert f"in the bundle, by {grader.name} 99, " in told
 
 
 def test_python_grades_again_as_the_command_line_does() -> None:

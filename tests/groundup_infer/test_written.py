@@ -102,6 +102,27 @@ def test_what_extras_name_differs_from_requirements(tmp_path: Path) -> None:
     assert sorted(written.added) == ["anyio", "httpx"]
 
 
+def test_extras_tell_of_what_they_leave_out(tmp_path: Path) -> None:
+    """What one of several files imports is optional by that alone, and required beside extras without it."""
+    extras = '[project.optional-dependencies]\nweb = ["jinja2", "itsdangerous", "httpx"]\n'
+    root = write_tree(
+        tmp_path / "r",
+        {
+            "pyproject.toml": '[project]\nname = "alpha"\ndependencies = []\n',
+            "alpha/__init__.py": "import httpx\nfrom alpha import one, two, three\n",
+            **{f"alpha/{name}.py": "import os\n" for name in ("one", "two", "three")},
+            "alpha/tasks.py": "import anyio\n",
+        },
+    )
+    added = []
+    for more in ("", extras):
+        with (root / "pyproject.toml").open("a") as file:
+            file.write(more)
+        (written,) = write_inferred(root, "python", ["pyproject.toml"], lambda path: (root / path).read_bytes())
+        added.append(sorted(written.added))
+    assert added == [["httpx"], ["anyio", "httpx"]]
+
+
 PROJECT = b"""<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>
     <TargetFramework>net9.0</TargetFramework>

@@ -58,6 +58,19 @@ def test_a_script_of_a_container_is_read(tmp_path: Path) -> None:
     assert ("alembic upgrade head", "gunicorn -b :5000 app:app") in commands(tmp_path)
 
 
+def test_what_prepares_itself_is_not_prepared_before(tmp_path: Path) -> None:
+    """Migrations go before starts of one command alone."""
+    before = "alembic upgrade head"
+    script = f"#!/bin/sh\n{before}\nexec gunicorn -b :5000 app:app\n"
+    write_tree(
+        tmp_path, {"Dockerfile": "CMD ./boot.sh\n", "boot.sh": script, "alembic.ini": "", "app.py": PROGRAM}
+    )
+    found = commands(tmp_path)
+    assert (before, "gunicorn -b :5000 app:app") in found
+    assert any(one[0] == before and "flask run" in one[-1] for one in found)
+    assert all(one.count(before) <= 1 for one in found)
+
+
 def test_applications_in_packages_and_factories_are_served(tmp_path: Path) -> None:
     """By the server of their framework, which is wanted besides what is declared."""
     factory = "from fastapi import FastAPI\ndef create_app():\n    return FastAPI()\n"
