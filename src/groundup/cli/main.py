@@ -179,6 +179,8 @@ MACHINE_FAULTS = (
     errno.ENFILE,
     errno.ENOMEM,
 )
+RESUMABLE = ("run", "evaluate", "resume", "regrade", "demo")
+"""Commands that leave a run which `groundup resume` finishes."""
 PERMISSIONS = (errno.EACCES, errno.EPERM)
 
 
@@ -303,7 +305,7 @@ def _ending(given: list[str]) -> tuple[int, str | None]:
             raise ending.__context__ from None
         return ending.code if isinstance(ending.code, int) else 0, None
     except KeyboardInterrupt:
-        return _interrupted()
+        return _interrupted(given)
     except (UsageError, SubmissionError, TaskError) as error:  # of a broken task: ask for another one
         return _failed(2, str(error))
     except InfrastructureError as error:
@@ -349,8 +351,9 @@ def _interrupt_again(unraisable: Any) -> None:
         sys.__unraisablehook__(unraisable)
 
 
-def _interrupted() -> tuple[int, str]:
-    say("groundup: interrupted; `groundup resume` finishes a run that had begun")
+def _interrupted(given: list[str]) -> tuple[int, str]:
+    more = "; `groundup resume` finishes a run that had begun" if given[:1] and given[0] in RESUMABLE else ""
+    say(f"groundup: interrupted{more}")
     return INTERRUPTED, "interrupted"
 
 
@@ -382,7 +385,7 @@ def _system_fault(error: OSError, given: list[str]) -> tuple[int, str]:
 
 def _bug(error: Exception, given: list[str]) -> tuple[int, str]:
     if isinstance(error, RuntimeError) and isinstance(error.__cause__, KeyboardInterrupt):
-        return _interrupted()  # which Python 3.11 wraps while it makes a class
+        return _interrupted(given)  # which Python 3.11 wraps while it makes a class
     message = f"a bug: {type(error).__name__}: {error}"
     return _failed(1, f"{message}; please report it with the log {_bug_log(given)}")
 

@@ -1,7 +1,7 @@
 """`groundup view`: runs in a browser, served on this machine or as a static site."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote, urlencode
@@ -67,13 +67,14 @@ def view(
     if trajectories:
         raise UsageError("--trajectories goes with --bundle; the pages of a server have them anyway")
 
-    serve_pages(
-        *(runs or ()),
-        host=host,
-        port=port,
-        token=token,
-        ready=lambda address: say(f"groundup: runs are at {address}"),
-    )
+    with suppress(KeyboardInterrupt):  # which is how it ends
+        serve_pages(
+            *(runs or ()),
+            host=host,
+            port=port,
+            token=token,
+            ready=lambda address: say(f"groundup: runs are at {address}; ^C stops the server"),
+        )
     return 0
 
 

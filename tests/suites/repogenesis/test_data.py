@@ -123,6 +123,7 @@ _TWO = "class TestGreeter:\n    def test_one(self):\n        pass\n\n    def tes
         (_TWO, 4, "counts 4, and its hidden tests are 2"),
         (f"import pytest\n@pytest.mark.parametrize('n', range(3))\n{_TWO}", 4, None),
         (f"import pytest\n@pytest.mark.parametrize('n', range(3))\n{_TWO}", 1, "are at least 2"),
+        ("def test_one(:\n", 1, r"its hidden tests cannot be read: invalid syntax \(test_greeter.py, line 1\)"),
     ],
 )
 def test_a_typed_count_is_compared_with_the_tests(

@@ -159,7 +159,7 @@ def load_script(path: Path) -> Script:
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"the script {path}: {'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
-    except ValueError as error:  # of the three syntaxes, and of text that is not UTF-8
+    except (ValueError, RecursionError) as error:  # of the three syntaxes, and of text that is not UTF-8
         raise UsageError(f"the script {path} cannot be understood: {error}") from error
 
 

@@ -169,7 +169,8 @@ def _pip_settings(environment: Mapping[str, str]) -> dict[str, str]:
         try:
             parser.read(path, encoding="utf-8")
         except (configparser.Error, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: pip's configuration cannot be read: {error}") from error
+            said = " ".join(str(error).split())
+            raise UsageError(f"{path}: pip's configuration cannot be read: {said}") from error
         for section in _PIP_SECTIONS:
             if parser.has_section(section):
                 settings.update({key.replace("_", "-"): value for key, value in parser.items(section)})

@@ -27,7 +27,10 @@ def wrong_count(count: int, folder: Path, *, by_maven: bool) -> str | None:
     else:
         paths = [path for path in sorted(folder.rglob("*.py")) if path.is_file()]
         is_varied = any(path.match("*_test.py") or _MULTIPLIED.search(read_regular(path)) for path in paths)
-        found, is_all = len(named_tests(folder, "tests")), not is_varied
+        try:
+            found, is_all = len(named_tests(folder, "tests")), not is_varied
+        except (SyntaxError, ValueError, RecursionError) as error:
+            return f"its hidden tests cannot be read: {error}"
     if count == found or (count > found and not is_all):
         return None
     return f"its record counts {count}, and its hidden tests are {found if is_all else f'at least {found}'}"
@@ -50,7 +53,12 @@ def named_tests(folder: Path, place: str) -> frozenset[NumberedTest]:
 def parsed(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
     """Yield the modules below *folder*."""
     for path in sorted(folder.rglob("*.py")):
-        yield path, python_tree(path.read_text(encoding="utf-8"))
+        try:
+            tree = python_tree(path.read_text(encoding="utf-8"))
+        except SyntaxError as error:
+            error.filename = path.name
+            raise
+        yield path, tree
 
 
 def _tests_in(body: Iterable[ast.stmt]) -> Iterator[str]:

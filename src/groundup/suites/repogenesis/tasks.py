@@ -357,7 +357,7 @@ def read_dataset(folder: Path) -> TaskFolders:
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; point to a checkout of the published data")
     if (folder / TASK_FILE).is_file():
-        raise UsageError(f"{folder} is one task; name the folder around it, {folder.absolute().parent}")
+        raise UsageError(f"{folder} is one task; name the folder that holds it")
     root = next((folder / name for name in _ROOTS if (folder / name).is_dir()), folder)
     known = shipped_tasks()
     folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
@@ -535,7 +535,7 @@ def checked_services(folder: Path) -> str:
                 problem.task.tests.count, problem.hidden_tests(), by_maven=problem.task.means.by_maven
             )
             if wrong is not None:
-                raise UsageError(f"{problem.task.id}: {wrong}; mend its {TASK_FILE}")
+                raise UsageError(f"{problem.task.id}: {wrong}; mend these, or its {TASK_FILE}")
     return version
 
 
