@@ -86,6 +86,19 @@ def test_the_last_try_of_a_program_that_restarts_counts(client: TestClient, tmp_
     assert "value = 9" in words(client.get(f"{AT}?tab=files&turn=1&path=a.py").text)
 
 
+def test_a_search_finds_letters_of_other_languages(client: TestClient, tmp_path: Path) -> None:
+    """As they are written; and a number in an address that nothing counts to is no fault."""
+    file = RunFolder(tmp_path / "base").attempt(AttemptKey(task="one", index=0)).trajectory_file
+    with file.open("a", encoding="utf-8") as more:
+        message = {"role": "assistant", "content": "Ärger", "tool_calls": []}
+        step = {"kind": "reply", "at": "", "turn": 11, "message": message, "finish": "stop"}
+        more.write(json.dumps(step, ensure_ascii=False) + "\n")
+    assert f'href="{AT}?tab=trajectory&amp;turn=11"' in client.get("/search?q=%C3%84RGER").text
+    for address in ("/", "/run/base", "/search?q=a", "/compare?run=base&run=other", f"{AT}?tab=trajectory"):
+        sign = "&" if "?" in address else "?"
+        assert client.get(f"{address}{sign}first={'9' * 30}").status_code == 200
+
+
 def test_a_search_finds_runs_tasks_tests_and_turns(client: TestClient) -> None:
     """Whatever the case; a hit in a trajectory leads to its turn. What strangers wrote stays text."""
     assert '<a href="/run/other">' in client.get("/search?q=OTHER").text

@@ -280,19 +280,19 @@ class RunIndex:
         # Names lie in an index that is read fast; rows are long, and what is left of the time goes to them.
         names = (
             "SELECT run, task, number, '' FROM attempts INDEXED BY lost "  # noqa: S608 - words of ours
-            f"WHERE {within} instr(lower(task), ?) LIMIT ?"
+            f"WHERE {within} instr(lower(task), lower(?)) LIMIT ?"
         )
         reasons = (
             f"SELECT run, task, number, {why} FROM attempts WHERE {within} stage IS NOT NULL "  # noqa: S608 - as above
-            f"AND NOT instr(lower(task), ?) AND instr(lower({why}), ?) LIMIT ?"
+            f"AND NOT instr(lower(task), lower(?)) AND instr(lower({why}), lower(?)) LIMIT ?"
         )
-        named, word = (run,) if run else (), wanted.lower()
+        named = (run,) if run else ()
         ends = time.monotonic() + seconds
         found: list[Place] = []
         with self._lock:
             self._connection.set_progress_handler(lambda: time.monotonic() > ends, 10_000)
             try:
-                for query, words in ((names, (word,)), (reasons, (word, word))):
+                for query, words in ((names, (wanted,)), (reasons, (wanted, wanted))):
                     rows = self._connection.execute(query, (*named, *words, limit - len(found)))
                     found.extend(Place(run=row[0], task=row[1], index=row[2], why=row[3]) for row in rows)
             except sqlite3.OperationalError:  # its time was up

@@ -48,12 +48,12 @@ class FoundInFiles(Record):
 
 
 def search_files(index: RunIndex, wanted: str, run: str, first: int, seconds: float = SECONDS) -> FoundInFiles:
-    """Look for *wanted*, whatever its case, in attempts of *run* (empty: of all) from the number *first* on."""
+    """Look for *wanted*, A and a alike, in attempts of *run* (empty: of all) from the number *first* on."""
     ends = time.monotonic() + seconds
     hits: list[Hit] = []
     total, place = index.place_count(run), first
     # JSON writes quotes and line breaks in its own way, and so must what is looked for in it.
-    sought = json.dumps(wanted, ensure_ascii=False)[1:-1].lower().encode(errors="replace")
+    sought = json.dumps(wanted, ensure_ascii=False)[1:-1].encode(errors="replace").lower()
     while place < total and len(hits) < HITS and time.monotonic() < ends:
         places = index.places(run, place, 200)
         for one in places:
@@ -72,18 +72,23 @@ def _in_attempt(attempt: AttemptFolder, place: Place, sought: bytes) -> Iterator
         found = _first_in(path, sought)
         if found is not None:
             line, at, turn = found
-            told = _told(line, sought.decode(errors="replace")) if part == "tests" else None
+            told = _told(line, sought) if part == "tests" else None
             yield Hit(place=place, part=part, turn=turn, text=told or _excerpt(line, at, len(sought)))
 
 
-def _told(line: bytes, sought: str) -> str | None:
+def _told(line: bytes, sought: bytes) -> str | None:
     """Return a test as people read it: name, outcome, and the line that holds *sought*; None: it is none."""
     try:
         test = TestResult.model_validate_json(line)
     except ValidationError:
         return None
     said = next(
-        (one.strip() for one in f"{test.message}\n{test.detail}".splitlines() if sought in one.lower()), ""
+        (
+            one.strip()
+            for one in f"{test.message}\n{test.detail}".splitlines()
+            if sought in one.encode(errors="replace").lower()
+        ),
+        "",
     )
     return plain(f"{test.id} {test.outcome}" + (f": {said}" if said else ""))[: 4 * _AROUND]
 
