@@ -2,11 +2,13 @@
 
 import os
 import resource
+import signal
 
 import pytest
 
 from groundup.inside.supervisor import permitted
-from groundup.sandbox.launcher.boxes import groups_of
+from groundup.sandbox.launcher.boxes import groups_of, host_number
+from groundup.sandbox.launcher.limits import take_census
 from groundup.sandbox.launcher.spawning import allow_open_files
 from groundup.sandbox.launcher.wire import OPEN_FILES
 
@@ -15,6 +17,35 @@ def test_groups_with_other_limits_are_not_the_containers() -> None:
     """A rootless engine may leave containers in the groups of its user: then the launcher watches limits."""
     groups = groups_of(os.getpid(), memory_bytes=12345 * 4096, processes=12345)
     assert groups.paths == {}
+
+
+def test_the_numbers_of_a_guest_are_those_of_its_namespace() -> None:
+    """Here they are our own; one that no range holds has no counterpart."""
+    assert host_number(os.getpid(), "uid", os.getuid()) == os.getuid()
+    with pytest.raises(OSError, match=r"gid 4294967295 of the container has no counterpart"):
+        host_number(os.getpid(), "gid", 2**32 - 1)
+
+
+def test_the_census_counts_all_that_runs_below() -> None:
+    """Processes with their threads, memory that no other shares, and time; what has ended counts nothing."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        held = bytearray(os.urandom(1) * (64 << 20))
+        os.write(writing, held[:1])
+        signal.pause()
+        os._exit(0)
+    os.read(reading, 1)
+    below, here = take_census(child), take_census(os.getpid())
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert (below.processes, below.memory_bytes >> 20 >= 60, below.memory_bytes >> 20 < 512) == (1, True, True)
+    assert here.processes >= 1 + below.processes
+    assert here.memory_bytes > below.memory_bytes
+    assert here.cpu_s >= below.cpu_s
+    assert take_census(child).processes == 0
+    os.close(reading)
+    os.close(writing)
 
 
 @pytest.mark.parametrize(

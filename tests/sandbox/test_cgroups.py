@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from groundup.sandbox.launcher.limits import CgroupFolders, Quota, SandboxGroups, _can_make_groups, find_places
+import pytest
+
+from groundup.sandbox.launcher.limits import (
+    CgroupFolders,
+    Quota,
+    SandboxGroups,
+    _can_make_groups,
+    find_places,
+    memory_limits_bytes,
+)
 
 
 def test_version_2(tmp_path: Path) -> None:
@@ -63,6 +72,59 @@ def test_a_nice_guest_has_a_smaller_share(tmp_path: Path) -> None:
         group = SandboxGroups.named(CgroupFolders(version, {"cpu": folder}), "box")
         group.make(memory_bytes=1000, processes=7, cpus=1, niceness=15)
         assert (folder / "box" / file).read_text() == share
+
+
+@pytest.mark.parametrize(
+    ("version", "quota", "share", "threads", "memory"),
+    [
+        (2, ("cpu.max", "max 100000", "max"), ("cpu.weight", "200"), "cgroup.threads", "memory.max"),
+        (1, ("cpu.cfs_quota_us", "-1", "-1"), ("cpu.shares", "2048"), "tasks", "memory.limit_in_bytes"),
+    ],
+)
+def test_what_is_being_ended_gets_all_processors(
+    tmp_path: Path, version: int, quota: tuple[str, str, str], share: tuple[str, str], threads: str, memory: str
+) -> None:
+    """As does one that may have more than there are; its threads and limits are read from its folder."""
+    group = SandboxGroups.named(CgroupFolders(version, dict.fromkeys(("memory", "pids", "cpu"), tmp_path)), "box")
+    group.make(memory_bytes=1000, processes=7, cpus=10_000)
+    folder = tmp_path / "box"
+    assert (folder / quota[0]).read_text() == quota[1]
+    assert (group.limits(), group.threads()) == ((1000, 7), [])
+    group.make(memory_bytes=1000, processes=7, cpus=0.5)
+    group.hasten()
+    (folder / threads).write_text("11\n12\n")
+    assert ((folder / quota[0]).read_text(), (folder / share[0]).read_text()) == (quota[2], share[1])
+    assert group.threads() == ["11", "12"]
+    assert group.can_be_entered is (version == 1)
+    if version == 1:
+        group.enter()
+        assert (folder / "tasks").read_text() == "0"
+    assert not group.remove(tries=2), "what is not empty is not gone"
+    (folder / memory).write_text("max\n")
+    assert group.limits() == (None, 7)
+
+
+def test_limits_of_groups_around_ours_are_found(tmp_path: Path) -> None:
+    """Of both versions, from our own group up to where the hierarchy is mounted, in a container, too."""
+    proc, two, one = tmp_path / "proc", tmp_path / "two", tmp_path / "one"
+    (proc / "self").mkdir(parents=True)
+    (proc / "self/cgroup").write_text("4:memory:/docker/x/own\n0::/a/b\n")
+    (proc / "self/mountinfo").write_text(
+        f"30 1 0:26 / {two} rw - cgroup2 cgroup2 rw\n"
+        f"31 1 0:27 /docker/x {one} rw shared:1 - cgroup cgroup rw,memory\n"
+    )
+    for folder, name, text in (
+        (two / "a/b", "memory.max", "300"),
+        (two / "a", "memory.max", "max"),
+        (two, "memory.max", "900"),
+        (one / "own", "memory.limit_in_bytes", "400"),
+        (one, "memory.limit_in_bytes", "500"),
+        (tmp_path, "memory.max", "1"),
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{text}\n")
+    assert list(memory_limits_bytes(proc)) == [300, 900, 400, 500]
+    assert list(memory_limits_bytes(tmp_path / "none")) == []
 
 
 def test_without_any() -> None:

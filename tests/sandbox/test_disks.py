@@ -2,8 +2,12 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
+import pytest
+
+from groundup.sandbox.launcher import disks
 from groundup.sandbox.launcher.disks import FREE_FLOOR_BYTES, DiskWatch, FullDisk, nameless_bytes
 from groundup.sandbox.launcher.limits import Refusals, SandboxGroups, processes_below
 
@@ -76,6 +80,43 @@ def test_the_fastest_grower_is_to_blame(tmp_path: Path) -> None:
     assert FullDisk(device, since=4.0).culprit(watches, now=6.5) == ("growing", True)
     assert FullDisk(device, since=4.0).culprit({"large": watches["large"]}, now=6.5) == ("large", False)
     assert FullDisk(device + 1, since=4.0).culprit(watches, now=60.0) is None
+    assert FullDisk(device, since=6.0).culprit(watches, now=8.9) is None
+    assert FullDisk(device, since=6.0).culprit(watches, now=9.0) == ("growing", True), "patience has an end"
+    for grown, culprit in ((FREE_FLOOR_BYTES - 1, ("growing", False)), (2**20, ("large", False))):
+        watches["growing"]._history.clear()
+        watches["growing"]._history.extend([(0.0, 0), (5.0, grown)])
+        watches["growing"].used_bytes = grown
+        assert FullDisk(device, since=4.0).culprit(watches, now=6.5) == culprit
+
+
+def test_growth_is_forgotten_after_a_while(tmp_path: Path) -> None:
+    """What was written ten seconds ago fills no disk now; a disk with room left is full for nobody."""
+    watch, descriptor = watch_of(tmp_path, 2**40)
+    grown = []
+    for now in (1.0, 5.0, 10.9, 12.0):
+        if now < 10:
+            (tmp_path / f"at {now}").write_bytes(bytes(4 << 20))
+        rounds(watch, 1, now)
+        grown.append(watch.grown_bytes() >> 20)
+    assert grown == [0, 4, 4, 0]
+    assert watch.measured == 12.0
+    assert watch.full_device() is None
+    assert (watch.is_on(tmp_path.stat().st_dev), watch.is_on(-1)) == (True, False)
+    os.close(descriptor)
+
+
+def test_a_disk_without_room_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its device is told; and what was measured is measured again only after a while, unless it is urgent."""
+    watch, descriptor = watch_of(tmp_path, 2**40)
+    monkeypatch.setattr(disks, "FREE_FLOOR_BYTES", 2**62)
+    assert watch.full_device() == tmp_path.stat().st_dev
+    now = time.monotonic()
+    rounds(watch, 1, now)
+    for later_s, begins in ((0.0, False), (0.5, False), (60.0, True)):
+        watch.step(now + later_s)
+        assert watch.busy is begins
+    assert not DiskWatch((), 0, list).step(now)
+    os.close(descriptor)
 
 
 def test_refusals_without_end_are_a_bomb(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ async def test_a_service_is_built_by_its_own_means(
     message: str,
     commands: list[str],
 ) -> None:
-    """As its lock file and vendored modules ask for; what fails ends it, in the first words that tell something."""
+    """As its lock file and vendored modules ask for; what fails ends it, in first words that tell something."""
     found, said, provider = await built(tmp_path, name, files, results)
 
     assert (found.outcome, found.message, said) == (outcome, message, commands)

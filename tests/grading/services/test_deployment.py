@@ -9,16 +9,17 @@ from typing import cast
 
 import pytest
 
+from groundup.domain.limits import Limits
 from groundup.environments.builder import EnvironmentBuilder
-from groundup.environments.requests import JavaToolchain
+from groundup.environments.requests import REPOSITORY_TARGET, JavaToolchain
 from groundup.grading.context import GradingContext, Slots
-from groundup.grading.services.deployment import ServicePod, _ending, deployed
+from groundup.grading.services.deployment import ServicePod, _ending, deployed, service_spec
 from groundup.grading.services.install import StartCommand
 from groundup.grading.services.probing import ProbedRoute
 from groundup.grading.services.records import Lifecycle, Readiness
 from groundup.inside.stopwatch import Reading
 from groundup.registries.gateway import RegistryGateway
-from groundup.sandbox.protocol import Command, CommandResult, SandboxProvider, SandboxSpec
+from groundup.sandbox.protocol import Command, CommandResult, Mount, SandboxProvider, SandboxSpec, Usage
 from tests.grading.services.answering import PORT, http
 from tests.patience import patient
 from tests.sandbox.fake import FakeProvider, FakeSandbox, answer
@@ -325,6 +326,63 @@ async def test_a_service_that_died_is_no_matter_of_time(tmp_path: Path, code: in
 def test_a_signal_is_named_beside_the_exit_code(code: int, said: str) -> None:
     """By Python's count or by a shell's; what is no signal that ends a program is an exit code alone."""
     assert _ending(code) == said
+
+
+async def test_a_service_that_is_ready_is_asked_for_more(tmp_path: Path) -> None:
+    """By a path, and by the question that it answered first; one that is gone has no status."""
+    async with deployment_in(tmp_path, Slots(1), Lifecycle(answer_s=0.5)) as (deployment, provider):
+        async with telling(provider, http(200)) as asked:
+            readiness = await deployment.until_ready((NOTES, HEALTH))
+            assert await deployment.status("/openapi.json") == 200
+            for question in (readiness.question, "GET /health", "DELETE /unknown"):
+                assert await deployment.answers(question)
+        assert asked == [b"POST /notes", b"GET /openapi.json", b"POST /notes", b"GET /health", b"GET /"]
+
+
+@pytest.mark.parametrize(
+    ("code", "used_mb", "said"),
+    [
+        (137, 95.0, "; out of memory (100 MB)"),
+        (-9, 90.0, "; out of memory (100 MB)"),
+        (137, 89.0, ""),
+        (1, 99.0, ""),
+        (137, None, ""),
+    ],
+)
+async def test_a_service_that_was_killed_with_a_full_memory_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, used_mb: float | None, said: str
+) -> None:
+    """Nothing else kills it while it starts; what ended otherwise, or with room left, had enough."""
+    monkeypatch.setattr(FakeSandbox, "usage", lambda _: Usage(cpu_s=0.0, peak_memory_mb=used_mb))
+    lifecycle = Lifecycle(service=Limits(memory_mb=100))
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        return answer(stdout=b"2") if command.argv[0] == "sh" else answer(code)
+
+    async with deployment_in(tmp_path, Slots(1), lifecycle) as (deployment, provider):
+        provider.script = script
+        readiness = await deployment.until_ready()
+    assert readiness.message.rpartition(")")[0].endswith("out of memory (100 MB") is bool(said)
+    assert said in readiness.message
+
+
+@pytest.mark.parametrize(("in_script", "allowed"), [(True, True), (True, False), (False, True)])
+def test_a_service_has_its_port_and_where_its_script_installs_folders_of_its_own(
+    tmp_path: Path, in_script: bool, allowed: bool
+) -> None:
+    """It is root there, for as long as all may take; what it may not change it shares."""
+    (tmp_path / "repository").mkdir()
+    shared = Mount(source=tmp_path / "repository", target=REPOSITORY_TARGET)
+    lifecycle = Lifecycle(start_installs=allowed, overall_s=70)
+    provider, builder = cast(SandboxProvider, FakeProvider()), cast(EnvironmentBuilder, None)
+    context = GradingContext(provider=provider, builder=builder, scratch=tmp_path)
+    needs, start = NEEDS.but(mounts=(shared,)), START.but(installs=in_script)
+    spec = service_spec(tmp_path, start, 8123, needs, lifecycle, context)
+
+    assert (spec.environment["SERVICE_PORT"], spec.environment["PYTHONUNBUFFERED"]) == ("8123", "1")
+    assert (spec.user, spec.system, spec.throw_away_root, spec.limits.command_s) == ("root", "host", True, 70)
+    (mount,) = spec.mounts
+    assert (mount != shared, mount.writable) == (in_script and allowed,) * 2
 
 
 async def test_what_is_not_started_has_not_ended(tmp_path: Path) -> None:
