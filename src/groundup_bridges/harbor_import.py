@@ -4,6 +4,7 @@ A job's folder holds a folder for each trial, with `result.json`, `verifier/`, `
 `artifacts/`. All of it is a stranger's: read with limits, and no path in it is followed.
 """
 
+import contextlib
 import json
 import math
 from collections import defaultdict
@@ -20,6 +21,7 @@ from groundup.domain.conversations import ChatReply, Message, ToolCall
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import Effort
+from groundup.domain.names import checked_name
 from groundup.domain.subjects import AttemptKey, Outcome, Provenance, Subject, Submission
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict, counted
@@ -67,11 +69,7 @@ class Trial:
     def rewards(self) -> dict[str, float]:
         """Return the finite numbers that the verifier wrote."""
         found = _object(_object(self.document.get("verifier_result")).get("rewards"))
-        return {
-            str(name): float(value)
-            for name, value in found.items()
-            if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        }
+        return {str(name): number for name, value in found.items() if (number := _number(value)) is not None}
 
 
 def read_trials(jobs: Path) -> list[Trial]:
@@ -98,13 +96,17 @@ def _trial(folder: Path) -> Trial | None:
     suite, separator, task = named.removeprefix(_PREFIX).partition("__")
     if not named.startswith(_PREFIX) or not separator or "trial_name" not in document:
         return None
+    try:
+        checked_name(task := task.replace(_AT, "@"))
+    except UsageError:  # no export has such a task
+        return None
     agent = _object(document.get("agent_info"))
     model = _object(agent.get("model_info"))
     provider = f"{model['provider']}/" if model.get("provider") else ""
     subject = Subject(
         agent=str(agent.get("name") or "harbor"), model=f"{provider}{model['name']}" if model.get("name") else None
     )
-    return Trial(folder, suite, task.replace(_AT, "@"), subject, document)
+    return Trial(folder, suite, task, subject, document)
 
 
 def of_subjects(trials: Iterable[Trial]) -> list[tuple[str, Subject, list[Trial]]]:
@@ -181,7 +183,7 @@ def _submission(
         digest = tree_digest(arriving)
     paid = paid_for(steps)
     told = _object(trial.document.get("agent_result"))
-    cost = told.get("cost_usd")
+    cost = _number(told.get("cost_usd"))
     submission = Submission(
         digest=digest.digest,
         files=digest.files,
@@ -198,7 +200,7 @@ def _submission(
             detail=trial.failure,
             turns=paid.turns,
             usage=paid.usage,
-            cost_usd=cost if isinstance(cost, int | float) and cost >= 0 else paid.cost_usd,
+            cost_usd=cost if cost is not None and cost >= 0 else paid.cost_usd,
             seconds=max(0.0, (trial.ended_at - trial.began_at).total_seconds()),
         ),
     )
@@ -218,6 +220,7 @@ def _verdict(trial: Trial) -> Verdict:
     """Return what groundup's verifier said in full where it agrees with the reward, else what the reward says."""
     rewards = trial.rewards()
     reward = rewards.get("reward")
+    reward = reward if reward is not None and 0 <= reward <= 1 else None
     try:
         whole = Verdict.model_validate(_json(trial.folder / "verifier" / "verdict.json"))
     except ValidationError:
@@ -226,12 +229,12 @@ def _verdict(trial: Trial) -> Verdict:
         return whole
     identity = GraderIdentity(name="harbor", version="1", environment="image")
     if reward is None:
-        why = trial.failure or "the trial has no reward"
+        why = trial.failure or "the trial has no reward from 0 to 1"
         reasons = (Reason(stage=Stage.ENVIRONMENT, message=why),)
         return Verdict(status=Status.INFRASTRUCTURE, score=None, reasons=reasons, grader=identity, cacheable=False)
-    total = rewards.get("total")
+    total = rewards.get("total", 0.0)
     score = Score(numerator=reward, denominator=1)
-    if total and "passed" in rewards and math.isclose(rewards["passed"] / total, reward, abs_tol=1e-9):
+    if total > 0 and "passed" in rewards and math.isclose(rewards["passed"] / total, reward, abs_tol=1e-9):
         score = Score(numerator=rewards["passed"], denominator=total)
     return Verdict(status=Status.GRADED, score=score, grader=identity, cacheable=False)
 
@@ -283,7 +286,7 @@ def steps_of(document: Mapping[str, Any]) -> Iterator[dict[str, JsonValue]]:
 
 def _reply(step: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> ChatReply:
     metrics = _object(step.get("metrics"))
-    cost = metrics.get("cost_usd")
+    cost = _number(metrics.get("cost_usd"))
     made = tuple(
         ToolCall(
             id=str(call.get("tool_call_id")),
@@ -305,7 +308,7 @@ def _reply(step: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> ChatR
             output_tokens=_count(metrics.get("completion_tokens")),
             cached_input_tokens=_count(metrics.get("cached_tokens")),
         ),
-        cost_usd=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
+        cost_usd=cost if cost is not None and cost >= 0 else None,
         model=str(step.get("model_name") or ""),
     )
 
@@ -346,12 +349,21 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and value >= 0 else 0
 
 
+def _number(value: object) -> float | None:
+    """Return a finite number; None for anything else, such as an integer that no fraction holds."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    with contextlib.suppress(OverflowError):
+        return float(value) if math.isfinite(value) else None
+    return None
+
+
 def _moment(value: object) -> datetime:
     try:
         found = datetime.fromisoformat(str(value))
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return datetime.fromtimestamp(0, UTC)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _read(path: Path) -> bytes:
@@ -362,9 +374,10 @@ def _read(path: Path) -> bytes:
 
 
 def _json(path: Path) -> Mapping[str, Any]:
-    """Return the object in a file; nothing where there is none."""
+    """Return the object in a file; nothing where there is none. Halves of surrogate pairs become `?`."""
     try:
         found = json.loads(_read(path))
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (OSError, ValueError, RecursionError):
         return {}
     return _object(found)

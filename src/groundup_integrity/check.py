@@ -1,7 +1,8 @@
 """Checking whether a count of passed tests is to be believed: the runs behind `integrity`.
 
-At most three more runs, each in a fresh sandbox: a spot check; where that contradicts the count, or `deep` asks
-for it, a full check of all tests that passed; and where that shows a pattern, one more run of those tests alone.
+A few more runs, each in a fresh sandbox: a spot check; where that contradicts the count, few functions can be
+false, or `deep` asks for it, a full check of all tests that passed; where that shows a pattern, one more run with
+what accuses; and where a check has no end, one or two more that show why.
 """
 
 import asyncio

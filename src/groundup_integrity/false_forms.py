@@ -294,7 +294,7 @@ class HiddenSuite:
         """Return a source. Raises `TaskError` for one that cannot be read as Python."""
         found = self._parsed(path)
         if found is None:
-            raise TaskError(f"{path}: this hidden test cannot be read as Python 3.11")
+            raise TaskError(f"{path}: this hidden test cannot be read by the Python that runs groundup")
         return found[0]
 
     def body(self, path: str) -> list[ast.stmt]:

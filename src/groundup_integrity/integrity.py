@@ -2,7 +2,8 @@
 
 A check runs tests that passed once more, in a fresh sandbox: by chance half of them as they are, half with a false
 expectation. Honest work passes the true half and fails the false half. Who passes everything is caught by the
-false half; who notices the check and turns honest is caught by the true half. No point depends on it.
+false half; who notices the check and turns honest is caught by the true half. The count stands as it is, or the
+verdict is `tampered` and has no score.
 """
 
 from collections import Counter

@@ -144,8 +144,10 @@ def test_what_has_no_reward_has_no_score(tmp_path: Path) -> None:
         tmp_path / "jobs", "one", exception_info={"exception_type": "DockerError", "exception_message": "gone"}
     )
     a_trial(tmp_path / "jobs", "two", {"reward": "much"})
+    a_trial(tmp_path / "jobs", "six", {"reward": 5})
+    a_trial(tmp_path / "jobs", "ten", {"reward": 10**400})
     run = imported(tmp_path)
-    assert [reward_of(line) for line in run.lines()] == [None, None]
+    assert [reward_of(line) for line in run.lines()] == [None] * 4
     assert next(iter(run.lines())).outcome is Outcome.INFRASTRUCTURE
 
 
@@ -161,6 +163,26 @@ def test_the_verifiers_own_verdict_counts_where_it_agrees(tmp_path: Path) -> Non
     assert second.verdict is not None
     assert second.verdict.status is Status.GRADED
     assert reward_of(second) == 1.0
+
+
+def test_numbers_and_texts_that_nothing_holds_end_no_import(tmp_path: Path) -> None:
+    """Infinite costs, halves of surrogate pairs, times before all others; a task of no export is left out."""
+    trial = a_trial(
+        tmp_path / "jobs",
+        "one",
+        {"reward": 1.0},
+        agent_result={"cost_usd": float("inf")},
+        exception_info={"exception_type": "\ud800"},
+        started_at="0001-01-01T00:00:00+23:59",
+    )
+    (trial / "artifacts" / "workspace").mkdir(parents=True)
+    (trial / "agent").mkdir()
+    steps = [{"source": "agent", "message": "\ud800", "metrics": {"cost_usd": 10**400}}]
+    (trial / "agent" / "trajectory.json").write_text(json.dumps({"steps": steps}))
+    a_trial(tmp_path / "jobs", "two", {"reward": 1.0}, task_name="groundup/toy__../../x")
+    (line,) = imported(tmp_path).lines()
+    assert line.effort is not None
+    assert (reward_of(line), line.effort.cost_usd, line.effort.detail) == (1.0, None, "?: None")
 
 
 def test_hostile_files_are_read_as_nothing(tmp_path: Path) -> None:
