@@ -149,6 +149,6 @@ def evidence_of(folder: Path, repository: str) -> EntryEvidence:
 
 def _names(one: SetEntry) -> set[str]:
     """Return how a person may call an entry."""
-    plain = one.entry.removesuffix("/").removesuffix(".git").partition("==")[0].partition("@")[0]
+    plain = one.entry.removesuffix("/").partition("==")[0].partition("@")[0].removesuffix(".git")
     parts = plain.split("/")
     return {plain, parts[-1], "/".join(parts[-2:]), one.task.partition("@")[0]}

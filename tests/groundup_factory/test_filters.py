@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from groundup.suites.dibench.sizes import Size
-from groundup_factory.filters import FilteredError, FilterRules, RepositoryFacts, allows_copies, facts_of, refuse
+from groundup_factory.filters import (
+    FilteredError,
+    FilterRules,
+    RepositoryFacts,
+    allows_copies,
+    facts_of,
+    licence_of,
+    refuse,
+)
 from groundup_factory.set_entries import EntryWalk, parse_wish
 from tests.grading.library.laboratory import write_tree
 
@@ -56,6 +64,58 @@ def test_each_rule_refuses_with_its_option(rules: dict[str, Any], rule: str) -> 
     with pytest.raises(FilteredError, match=r"--[a-z-]+ ") as refused:
         refuse(FACTS, FilterRules(**rules))
     assert refused.value.rule == rule
+
+
+LICENCES = {
+    "AGPL-3.0": "GNU AFFERO GENERAL PUBLIC LICENSE\n  Version 3, beside the GNU General Public License, Version 3",
+    "LGPL": "GNU Lesser General Public License, as it adds to the GNU General Public License Version 3",
+    "GPL-3.0": "GNU GENERAL PUBLIC LICENSE\n  Version 3, 29 June 2007",
+    "GPL-2.0": "GNU General Public License (Version 2)",
+    "MPL-2.0": "Mozilla Public License Version 2.0",
+    "Apache-2.0": "Apache License\n   Version 2.0, January 2004",
+    "ISC": "Permission to use, copy, modify, and/or distribute this software for any purpose",
+    "BSD-3-Clause": "Redistribution and use in source and binary forms, ... used to endorse or promote products",
+    "BSD-2-Clause": "Redistribution and use in source and binary forms, with or without modification",
+    "Unlicense": "This is free and unencumbered software released into the public domain.",
+    "unknown": "All rights reserved.",
+}
+
+
+@pytest.mark.parametrize("licence", LICENCES)
+def test_a_licence_is_known_by_its_text(tmp_path: Path, licence: str) -> None:
+    """Which may quote another one, in a file of any such name; no link is read."""
+    write_tree(tmp_path, {"Copying.txt": LICENCES[licence]})
+    (tmp_path / "licence").symlink_to("Copying.txt")
+    assert licence_of(tmp_path) == licence
+    write_tree(tmp_path, {"UNLICENSE": LICENCES["Unlicense"], "notes": LICENCES["MPL-2.0"]})
+    both = {licence: None, "Unlicense": None}.keys() - {"unknown"}
+    assert licence_of(tmp_path) == " OR ".join(one for one in LICENCES if one in both)
+
+
+@pytest.mark.parametrize(
+    ("files", "licence"),
+    [
+        ({"package.json": '{\n  "name": "a",\n  "license": "ISC"\n}'}, "ISC"),
+        ({"setup.cfg": "[metadata]\nlicense = 'BSD 3-Clause '\n"}, "BSD 3-Clause"),
+        ({"Cargo.toml": 'license = "MIT OR Apache-2.0"\n', "package.json": '{\n"license": "ISC"}'}, "ISC"),
+        ({"setup.py": "setup(\n  license='MIT',\n)"}, "MIT"),
+        ({"other.toml": "license = 'MIT'\n"}, "unknown"),
+        ({"pyproject.toml": "license = 'x'\n"}, "unknown"),
+    ],
+)
+def test_without_a_text_a_licence_is_what_project_files_state(
+    tmp_path: Path, files: dict[str, str], licence: str
+) -> None:
+    """The first that states one, as it is written there."""
+    assert licence_of(write_tree(tmp_path, files)) == licence
+
+
+def test_rules_take_what_is_at_their_bounds() -> None:
+    """As many lines, tests and stars as are asked for, or as are allowed, and both days."""
+    rules = FilterRules(min_lines=100, max_lines=100, min_tests=5, min_stars=7, since=FACTS.day, until=FACTS.day)
+    refuse(FACTS, rules)
+    with pytest.raises(FilteredError, match="its language is none that is known; --language takes go, rust"):
+        refuse(FACTS.but(language=None), FilterRules(languages=("go", "rust")))
 
 
 def test_what_is_not_known_is_not_held_against_it() -> None:

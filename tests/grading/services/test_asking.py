@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.grading.services.probing import MAX_BODY_BYTES, parse_answer
+from groundup.grading.services.probing import MAX_BODY_BYTES, _is_whole, parse_answer
 from tests.grading.services.answering import http, serving
 
 
@@ -55,6 +55,30 @@ async def test_a_large_body_is_cut(tmp_path: Path) -> None:
 
     assert answer is not None
     assert len(answer.body) <= MAX_BODY_BYTES
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "method", "whole"),
+    [
+        (OK + b"Content-Length: 3\r\n\r\nab", "GET", False),
+        (OK + b"Content-Length: 3\r\n\r\nabc", "GET", True),
+        (OK + b"Content-Length: 3\r\n\r\n", "HEAD", True),
+        (OK + b"Content-Length: 3\r\n", "HEAD", False),
+        (OK + b"Content-Length: 999999999999\r\n\r\nabc", "GET", False),
+        (OK + b"Content-Length: %d\r\n\r\n" % (2 * MAX_BODY_BYTES) + b"x" * MAX_BODY_BYTES, "GET", True),
+        (OK + b"Transfer-Encoding: Chunked\r\n\r\n1\r\na\r\n", "GET", False),
+        (OK + b"Transfer-Encoding: Chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", "GET", True),
+        (OK + b"\r\n0\r\n\r\n", "GET", False),
+        (b"HTTP/1.1 204 No\r\n\r\n", "DELETE", True),
+        (b"HTTP/1.1 304 Same\r\n\r\n", "GET", True),
+    ],
+)
+def test_it_is_known_when_an_answer_is_whole(data: bytes, method: str, whole: bool) -> None:
+    """A service may keep its connection open: it is waited for no longer than its answer takes."""
+    assert _is_whole(data, method) is whole
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,22 @@ async def test_what_was_made_is_asked_for_by_its_id(tmp_path: Path) -> None:
     assert found == [Presence.PRESENT] * 5
 
 
+async def test_makers_are_asked_before_what_shows_and_what_removes(tmp_path: Path) -> None:
+    """Lists, makers, makers below things, things, changes and removals, in whatever order they are named."""
+    asked: list[str] = []
+
+    def shop(method: str, path: str) -> bytes:
+        asked.append(f"{method} {path}")
+        return http(404, "no page") if "zq" in path else http(200, "{}")
+
+    routes = ["GET /a", "POST /a", "POST /a/{id}/b", "GET /a/{id}", "PUT /a/{id}", "DELETE /a/{id}", "DELETE /a"]
+    found = await presences(shop, tmp_path, *reversed(routes))
+
+    assert found == [Presence.PRESENT] * 7
+    named = [route.replace("{id}", "1") for route in routes]
+    assert [one for one in dict.fromkeys(asked) if one in named] == [*named[:5], *reversed(named[5:])]
+
+
 @pytest.mark.parametrize("shown", [404, 500])
 async def test_what_cannot_be_found_after_it_was_made_fails(shown: int, tmp_path: Path) -> None:
     """A route that answers every id, also one that the service has just given, with an error fails."""
