@@ -58,6 +58,7 @@ class Remainder:
 
     def __init__(self, folder: Path, removed: Sequence[str]) -> None:
         self.folder = folder
+        folder.chmod(0o755)  # some tests become an ordinary user
         self.packages = [one for one in EXTENSIONS if one.name in removed]
         for place in ROOT.iterdir():
             if place.name in NOT_COPIED or place.name.endswith("_cache"):

@@ -21,7 +21,7 @@ from groundup.cli.main import create_app
 from groundup.domain.names import without_codes
 from groundup.environments.interpreters import present_interpreter
 from tests.docs.pages import PAGES, ROOT, Block, blocks, command_lines, mentioned
-from tests.needs import lack
+from tests.needs import lack, need_command
 
 SHOWN = [(page.name, tuple(line)) for page in PAGES for line in command_lines(page)]
 SAID = sorted({(page.name, tuple(line)) for page in PAGES for line in mentioned(page)})
@@ -43,6 +43,7 @@ def descend(arguments: list[str]) -> tuple[Any, list[str]]:
 @pytest.mark.parametrize(("page", "line"), SHOWN, ids=lambda part: part if isinstance(part, str) else part[0])
 def test_every_command_in_a_block_is_understood(page: str, line: tuple[str, ...]) -> None:
     """Who copies a line gets what it promises, not a complaint about options."""
+    need_command(line)
     found, arguments = descend(list(line))
     if arguments and arguments[0] in ("--help", "--version", "--install-completion"):
         return
@@ -52,6 +53,7 @@ def test_every_command_in_a_block_is_understood(page: str, line: tuple[str, ...]
 @pytest.mark.parametrize(("page", "line"), SAID, ids=lambda part: part if isinstance(part, str) else part[0])
 def test_commands_and_options_that_sentences_name_exist(page: str, line: tuple[str, ...]) -> None:
     """A sentence may leave out arguments; the command and the options that it names are there."""
+    need_command(line)
     found, arguments = descend(list(line))
     known = {option for one in found.params for option in one.opts} | {"--help"}
     assert {word.partition("=")[0] for word in arguments if word.startswith("-")} <= known
@@ -65,6 +67,7 @@ def test_pages_show_many_commands() -> None:
 
 @pytest.mark.end_to_end
 @pytest.mark.registry
+@pytest.mark.needs("groundup_integrity")
 @pytest.mark.timeout(900)
 def test_pages_for_newcomers_do_what_they_say(tmp_path: Path) -> None:
     """A newcomer types what README and tutorial show, every command ends with 0, and prints what the page shows.

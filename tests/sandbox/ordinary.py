@@ -24,6 +24,7 @@ def run_as_ordinary(
     home = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
     os.chown(home, UID, UID)
     variables = {"HOME": str(home), "TMPDIR": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **environment}
+    variables["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")  # the sources that the tests have
     try:
         return subprocess.run(
             [sys.executable, "-m", "tests.sandbox.ordinary", *argv],

@@ -119,6 +119,17 @@ def test_nothing_is_written_through_a_link_of_the_image(tmp_path: Path) -> None:
     assert _files(lower)["real/x"] == "kept"
 
 
+def test_a_program_of_the_image_stays_one(tmp_path: Path) -> None:
+    """Everybody may read the original's files, and execute those that somebody could."""
+    original = write_tree(tmp_path / "original", ORIGINAL | {"tests/run": "hidden"})
+    (original / "tests/run").chmod(0o700)
+    (original / "tests/test_calc.py").chmod(0o600)
+    image = write_tree(tmp_path / "image", {})
+    write_image(Image(original, HIDDEN, RUN), image)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (image / "tests").iterdir()}
+    assert modes == {"run": 0o755, "test_calc.py": 0o644}
+
+
 def test_a_link_replaces_a_file(tmp_path: Path) -> None:
     """As a file does."""
     upper = write_tree(tmp_path / "upper", {"mine.py": "mine"})
