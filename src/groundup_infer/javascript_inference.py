@@ -266,7 +266,7 @@ def read_project(tree: SourceFiles) -> JavaScriptProject:
         PurePosixPath(source.path).relative_to(base).parts[0].split(".")[0]
         for base in bases
         for source in tree.sources
-        if source.suffix in SUFFIXES["javascript"] and PurePosixPath(source.path).is_relative_to(base)
+        if source.suffix in SUFFIXES["javascript"] and PurePosixPath(base) in PurePosixPath(source.path).parents
     }
     return JavaScriptProject(
         frozenset(names - {""}), tuple(alias for alias in aliases if alias), frozenset(folders), tuple(helped)

@@ -43,7 +43,7 @@ class Manner(StrEnum):
     FEATURE = "feature-gated"
     """Rust: compiled only with a feature."""
     TEST = "test-only"
-    """Rust: compiled only for tests."""
+    """Rust: compiled only for tests. JavaScript: by a mock of a test."""
 
 
 class Evidence(Record):

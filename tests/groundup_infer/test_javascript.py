@@ -166,3 +166,10 @@ def test_imported_helpers_are_a_package() -> None:
     assert (helpers.evidence[0].path, helpers.evidence[0].line) == ("tsconfig.json", 3)
     files["tsconfig.json"] = options.replace("true", "false")
     assert not inferred("javascript", files).dependencies
+
+
+def test_a_base_folder_that_is_a_file_makes_nothing_importable() -> None:
+    """A stranger's options may name one."""
+    options = '{"compilerOptions": {"baseUrl": "index.js"}}'
+    found = inferred("javascript", {"tsconfig.json": options, "package.json": "{}", "index.js": "import 'react'"})
+    assert names(found, InferredKind.RUNTIME) == {"react"}

@@ -84,7 +84,7 @@ def export(
     return Exported(written, len(planned), tuple(changed))
 
 
-class Ablated(NamedTuple):
+class AblatedPredictions(NamedTuple):
     """What was changed, and what was left out."""
 
     made: int
@@ -94,7 +94,7 @@ class Ablated(NamedTuple):
     """Whether what the run's folder holds does not fit."""
 
 
-def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> Ablated:
+def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> AblatedPredictions:
     """Write the submissions of *run* with one kind of mistake taken out, as predictions, into the folder *target*.
 
     A file beside them tells `evaluate` whose they are. Those whose records do not fit are left out. Raises
@@ -132,7 +132,7 @@ def ablate(run: RunFolder, ablation: str, target: Path, settings: Settings) -> A
             with contextlib.suppress(OSError):  # other attempts lie there; an empty folder would be a prediction
                 destination.parent.rmdir()
             refused.append(f"{key}: {error}")
-    return Ablated(made, refused, is_unfit)
+    return AblatedPredictions(made, refused, is_unfit)
 
 
 def unified_diff(path: str, old: bytes | None, new: bytes) -> str:

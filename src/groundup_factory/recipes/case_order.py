@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
+from groundup.grammars import python_tree
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _HARMLESS = frozenset({"enumerate", "list", "product", "range", "tuple", "zip"})
@@ -67,8 +68,8 @@ def _defined_in(modules: Iterable[Path]) -> frozenset[str]:
 
 def _parsed(path: Path) -> ast.Module:
     try:
-        return ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        return python_tree(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
         return ast.Module(body=[], type_ignores=[])
 
 

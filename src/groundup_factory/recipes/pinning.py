@@ -264,7 +264,7 @@ def _wishes(project: OriginalProject, more: Sequence[str], own: set[str], pins: 
 
 
 def _python(specification: Specification, found: Mapping[str, IndexRelease], notes: list[str]) -> str:
-    """Return the interpreter asked for, or the nearest for which every version has a wheel."""
+    """Return the interpreter asked for; where many versions have no wheel for it, the one that fewest lack."""
     python = specification.python if specification.python in MINORS else "3.12"
     if specification.python != python:
         notes.append(f"the specification names no usable Python; took {python}")

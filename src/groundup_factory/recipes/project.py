@@ -140,13 +140,9 @@ def _pyproject(root: Path) -> Mapping[str, Any]:
         "version": project.get("version", poetry.get("version")),
         "licence": licence.get("text") if isinstance(licence, dict) else licence,
         "headers": _headers(project),
-        "requires": project.get("dependencies", []),
+        "requires": _list(project.get("dependencies")),
         "test_requires": [
-            line
-            for name, lines in extras.items()
-            if name.lower() in _TEST_EXTRAS
-            for line in lines
-            if isinstance(line, str)
+            line for name, lines in extras.items() if name.lower() in _TEST_EXTRAS for line in _list(lines)
         ],
         "entry_points": {group: table for group, table in points.items() if table},
     }
@@ -222,7 +218,8 @@ def _setup_py(root: Path) -> Mapping[str, Any]:
     if isinstance(points, str):
         points = _ini_points(points)
     elif isinstance(points, dict):
-        points = {group: dict(_assignments("\n".join(lines))) for group, lines in points.items()}
+        tables = {group: dict(_assignments(_lines(lines))) for group, lines in points.items()}
+        points = {group: table for group, table in tables.items() if table}
     modules = [*_list(given.get("py_modules")), *_list(given.get("packages"))]
     return {
         "name": _string(given.get("name")),
@@ -336,6 +333,10 @@ def _strings(table: Any) -> dict[str, str]:
 
 def _list(value: Any) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list | tuple) else []
+
+
+def _lines(value: Any) -> str:
+    return value if isinstance(value, str) else "\n".join(_list(value))
 
 
 def _string(value: Any) -> str | None:

@@ -16,7 +16,10 @@ _TRIES = 2
 
 
 async def refuse_unsound(recipe: Recipe, original: Path, context: GradingContext) -> None:
-    """Grade the *original* of *recipe*, and nothing, as a run would. Raises `TaskError` for a surprise."""
+    """Grade the *original* of *recipe*, and nothing, as a run would. Raises `TaskError` for a surprise.
+
+    Raises `InfrastructureError` where there is no verdict.
+    """
     grader = NL2RepoStrictGrader({recipe.task: recipe})
     task = Task(id=recipe.task, suite=NAME, instruction=None, data_version="being made")
     for number in range(_TRIES):
@@ -30,12 +33,17 @@ async def refuse_unsound(recipe: Recipe, original: Path, context: GradingContext
     empty = context.scratch / "nothing"
     empty.mkdir(exist_ok=True)
     nothing = await grader.grade(task, empty, context)
+    _refuse_unjudged(nothing)
     if nothing.verdict.score is None or nothing.verdict.score.numerator:
         raise TaskError("graded as a submission, an empty folder passes tests; they are no measure")
 
 
-def _lost(graded: Graded, recipe: Recipe) -> list[str]:
+def _refuse_unjudged(graded: Graded) -> None:
     if graded.verdict.status is Status.INFRASTRUCTURE:
         raise InfrastructureError("; ".join(reason.message for reason in graded.verdict.reasons))
+
+
+def _lost(graded: Graded, recipe: Recipe) -> list[str]:
+    _refuse_unjudged(graded)
     passed = {one.id for one in graded.tests if one.outcome == "passed" or one.flaky}
     return sorted(str(test) for test in recipe.expected if str(test) not in passed)

@@ -355,7 +355,7 @@ def _is_listing(read: JsonValue) -> bool:
 
 
 def _found(read: JsonValue, fits: Fits, path: JsonPath = ()) -> JsonPath | None:
-    """Return where the first value stands that *fits*, breadth first."""
+    """Return where the first value stands that *fits*: an object's own before what stands in them."""
     if len(path) > _DEEP:
         return None
     if isinstance(read, list):

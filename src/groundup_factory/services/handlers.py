@@ -7,6 +7,7 @@ OpenAPI documents among a repository's files, and the functions that they name, 
 """
 
 import ast
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
+from groundup.grammars import python_tree
 from groundup.sources.files import SKIPPED_FOLDERS
 from groundup.suites.repogenesis.endpoints import as_method, path_shape, with_braces
 from groundup.trees.walking import read_regular
@@ -82,7 +84,9 @@ def _prefix(document: dict[str, JsonValue]) -> str:
         return base.rstrip("/")
     first = servers[0] if isinstance(servers, list) and servers else None
     address = first.get("url") if isinstance(first, dict) else None
-    return urlsplit(address).path.rstrip("/") if isinstance(address, str) else ""
+    with contextlib.suppress(ValueError):  # of an address that is none
+        return urlsplit(address).path.rstrip("/") if isinstance(address, str) else ""
+    return ""
 
 
 def _functions(document: dict[str, JsonValue], prefix: str) -> Iterator[NamedFunction]:
@@ -160,8 +164,8 @@ class Sources:
     def _tree(self, file: str) -> ast.Module | None:
         if file not in self.trees:
             try:
-                self.trees[file] = ast.parse((self._root / file).read_bytes())
-            except (SyntaxError, ValueError, OSError):
+                self.trees[file] = python_tree((self._root / file).read_bytes())
+            except (SyntaxError, ValueError, RecursionError, OSError):
                 return None
         return self.trees[file]
 

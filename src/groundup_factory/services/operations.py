@@ -1,6 +1,6 @@
 """What a service offers: its operations with parameters and bodies, and reading them from an OpenAPI document."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import JsonValue
@@ -138,7 +138,7 @@ def _body(
 
 def _parameter(document: Document, one: Document, depth: int = 0) -> Parameter:
     schema = _followed(document, one["schema"] if "schema" in one else dict(one))
-    schema = _joined(document, schema)
+    schema = _joined(document, schema, set())
     kind = _kind(schema)
     fields: tuple[Parameter, ...] = ()
     items = None
@@ -174,11 +174,14 @@ def _fields(document: Document, schema: Document, depth: int) -> Iterator[Parame
             yield _parameter(document, {"name": name, "schema": inner, "required": name in wanted}, depth + 1)
 
 
-def _joined(document: Document, schema: Document) -> Document:
-    """Return *schema* with what `allOf` adds, or the first alternative that is not null."""
+def _joined(document: Document, schema: Document, seen: set[str]) -> Document:
+    """Return *schema* with what `allOf` adds, or the first alternative that is not null.
+
+    References that are *seen* add nothing: an animal is one of several kinds, each of which is all of an animal.
+    """
     whole = dict(schema)
-    for part in _list(schema, "allOf"):
-        inner = _joined(document, _followed(document, part))
+    for part in _unseen(_list(schema, "allOf"), seen):
+        inner = _joined(document, _followed(document, part), seen)
         properties, below = whole.get("properties"), inner.get("properties")
         required, also = whole.get("required"), inner.get("required")
         whole = {**inner, **whole}
@@ -187,11 +190,19 @@ def _joined(document: Document, schema: Document) -> Document:
         if isinstance(required, list) and isinstance(also, list):
             whole["required"] = [*also, *required]
     for key in ("anyOf", "oneOf"):
-        for part in _list(schema, key):
-            inner = _joined(document, _followed(document, part))
+        for part in _unseen(_list(schema, key), seen):
+            inner = _joined(document, _followed(document, part), seen)
             if inner.get("type") != "null":
                 return {**inner, **{name: value for name, value in whole.items() if name not in (key, "title")}}
     return whole
+
+
+def _unseen(parts: Iterable[dict[str, JsonValue]], seen: set[str]) -> Iterator[dict[str, JsonValue]]:
+    for part in parts:
+        reference = part.get("$ref")
+        if reference not in seen:
+            seen.update({reference} if isinstance(reference, str) else ())
+            yield part
 
 
 def _kind(schema: Document) -> Kind:

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Status
+from groundup.grammars import python_tree
 from groundup.settings import Settings
 from groundup.suites.base import Graded
 from groundup.suites.repogenesis.endpoints import path_shape
@@ -169,8 +170,8 @@ def _changed(file: str, text: str, change: _Change, route: Route) -> Mutant | No
     before = data[begin:end].decode(errors="replace")
     whole = (data[:begin] + change.text.encode() + data[end:]).decode(errors="replace")
     try:
-        ast.parse(whole)
-    except (SyntaxError, ValueError):
+        python_tree(whole)
+    except (SyntaxError, ValueError, RecursionError):
         return None
     told = f"{' '.join(before.split())[:60]} -> {' '.join(change.text.split())[:60]}"
     return Mutant(change.kind, file, node.lineno, told, whole, route.method, route.path)

@@ -19,7 +19,7 @@ STARTS = 3
 _BROKEN = 2
 _OMITTED = 3
 _QUERIES = 2
-_DAY_S = 86400.0
+_NEAR_S = 400 * 86400.0
 
 
 def planned(working: Mapping[str, Working]) -> tuple[Scenario, ...]:
@@ -138,13 +138,13 @@ def kept(
         if any(len(step) > 1 or max(step) >= 500 for step in statuses):
             continue
         recorded = Recorded(scenario=one, answers=by_step)
-        if recorded.statuses[0] < 400 and _adds(recorded, found):
+        if recorded.statuses[0] < 400 and _shows_it(recorded):
             found.append(recorded)
     return tuple(found)
 
 
-def _adds(one: Recorded, before: Sequence[Recorded]) -> bool:
-    """Whether a scenario shows what none before does: an error, or a success of other steps."""
+def _shows_it(one: Recorded) -> bool:
+    """Whether a scenario shows what it is for: an error, or what another step than the one before brings."""
     is_variant = one.scenario.calls[-1] != one.scenario.calls[-2] if len(one.scenario.calls) > 1 else True
     if one.scenario.name.endswith("_twice"):
         return one.statuses[-1] >= 400
@@ -161,7 +161,8 @@ def is_of_now(value: JsonValue) -> bool:
     """Whether *value* names the day or the moment at which it was made."""
     now = datetime.now(UTC)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return any(abs(value / unit - now.timestamp()) < 400 * _DAY_S for unit in (1, 1000, 1_000_000))
+        first, last = now.timestamp() - _NEAR_S, now.timestamp() + _NEAR_S
+        return any(first * unit < value < last * unit for unit in (1, 1000, 1_000_000))
     days = [now + timedelta(days=day) for day in (-1, 0, 1)]
     forms = ("%Y-%m-%d", "%d %b %Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d", "%d-%m-%Y")
     return isinstance(value, str) and any(day.strftime(form) in value for day in days for form in forms)

@@ -22,6 +22,7 @@ from groundup.grading.context import GradingContext
 from groundup.grading.services.deployment import ServicePod, deployed
 from groundup.grading.services.install import find_start, install_declared
 from groundup.grading.services.records import Lifecycle, Readiness
+from groundup.grammars import python_tree
 from groundup.suites.repogenesis.tasks import PYTHON, lifecycle
 from groundup.trees.walking import read_regular, remove_tree
 from groundup.trees.writer import copy_tree, in_thread
@@ -56,8 +57,8 @@ def files_of(root: Path, commands: Sequence[str]) -> frozenset[str]:
 
 def _imported(root: Path, file: str, bases: Sequence[PurePosixPath]) -> Iterator[str]:
     try:
-        tree = ast.parse(read_regular(root / file))
-    except (SyntaxError, ValueError, OSError):
+        tree = python_tree(read_regular(root / file))
+    except (SyntaxError, ValueError, RecursionError, OSError):
         return
     here = PurePosixPath(file).parent
     for node in ast.walk(tree):

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from groundup.domain.records import Record
 from groundup.grading.services.samples import drawn_form
+from groundup.grammars import python_tree
 from groundup.trees.walking import read_regular
 from groundup_factory.services.operations import Kind, Operation, Parameter
 from groundup_factory.services.starting import python_files
@@ -89,7 +90,7 @@ def named_kind(name: str) -> Kind:
         return "boolean"
     if any(word in last for word in _NUMBERS):
         return "number"
-    return "integer" if last.endswith(("_id", "Id")) or any(word == last for word in _WHOLE) else "string"
+    return "integer" if name.endswith(("_id", "Id")) or any(word == last for word in _WHOLE) else "string"
 
 
 def wrong(parameter: Parameter) -> JsonValue:
@@ -246,8 +247,8 @@ def written_accounts(root: Path) -> tuple[Account, ...]:
             found += _CURL.findall(read_regular(path).decode("utf-8", "replace"))
     for _, text in python_files(root):
         try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError):
+            tree = python_tree(text)
+        except (SyntaxError, ValueError, RecursionError):
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and _TABLES.fullmatch(ast.unparse(node.targets[0])):

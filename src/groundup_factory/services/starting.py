@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.grading.services.install import project_requirements, read_declared, start_script
+from groundup.grammars import python_tree
 from groundup.sources.files import SKIPPED_FOLDERS
 from groundup.sources.names import is_standard, python_provider
 from groundup.sources.project_files import table_at, toml_of
@@ -73,8 +74,8 @@ def _is_meant(example: str) -> bool:
 def _read(text: str) -> Iterator[tuple[str, str | None]]:
     """Yield the variables that a source reads, with their defaults; None: it has none."""
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+        tree = python_tree(text)
+    except (SyntaxError, ValueError, RecursionError):
         return
     otherwise = {
         id(one): node for node in ast.walk(tree) if isinstance(node, ast.BoolOp) for one in node.values[:-1]
@@ -235,7 +236,10 @@ def _words(line: str) -> list[str]:
 
 def _unwrapped(command: str) -> str:
     """Return what a shell in *command* is asked to do."""
-    words = shlex.split(command) if command.count("'") % 2 == 0 else []
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that nothing closes
+        return command
     if len(words) == 3 and words[0].rpartition("/")[2] in ("sh", "bash") and words[1].endswith("c"):
         return words[2]
     return command
@@ -244,8 +248,13 @@ def _unwrapped(command: str) -> str:
 def _of_compose(root: Path, port: int) -> Iterator[ServiceStart]:
     for name in ("docker-compose.yml", "docker-compose.yaml", "compose.yml", "compose.yaml"):
         for line in re.findall(r"^\s+command:\s*(\S.*)$", _text(root / name), re.MULTILINE):
-            command = shlex.join(_words(line)) if line.startswith("[") else line.strip("\"'")
+            command = shlex.join(_words(line)) if line.startswith("[") else _unquoted(line.strip())
             yield from _told(name, _unwrapped(command), port)
+
+
+def _unquoted(text: str) -> str:
+    """Return *text* without the quotes around the whole of it."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
 def _of_readme(root: Path, port: int) -> Iterator[ServiceStart]:
@@ -364,8 +373,8 @@ def _of_applications(texts: dict[str, str], port: int) -> Iterator[ServiceStart]
 
 def _application_names(text: str) -> Iterator[tuple[str, bool]]:
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+        tree = python_tree(text)
+    except (SyntaxError, ValueError, RecursionError):
         return
     for node in tree.body:
         target: ast.expr | None = None
@@ -464,8 +473,8 @@ def _imported(root: Path) -> tuple[str, ...]:
     own = {part for file in texts for part in (*PurePosixPath(file).parts[:-1], PurePosixPath(file).stem)}
     found: set[str] = set()
     for text in texts.values():
-        with contextlib.suppress(SyntaxError, ValueError):
-            for node in ast.walk(ast.parse(text)):
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+            for node in ast.walk(python_tree(text)):
                 if isinstance(node, ast.Import):
                     found.update(one.name for one in node.names)
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

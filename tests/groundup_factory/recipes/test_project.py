@@ -60,6 +60,24 @@ def test_a_setup_py_is_read_without_being_run(tmp_path: Path) -> None:
     assert found.entry_points == {"console_scripts": {"demo": "demo:main"}}
 
 
+@pytest.mark.parametrize(
+    ("points", "found"),
+    [("'demo = demo:main'", {"console_scripts": {"demo": "demo:main"}}), ("None", {}), ("[None]", {})],
+)
+def test_programs_of_a_setup_py_may_be_one_text(
+    tmp_path: Path, points: str, found: dict[str, dict[str, str]]
+) -> None:
+    """Setuptools takes lines and a list of them; what is neither names no program."""
+    text = f"setup(name='demo', entry_points={{'console_scripts': {points}}})"
+    assert read_project(write_tree(tmp_path, {"setup.py": text})).entry_points == found
+
+
+@pytest.mark.parametrize("table", ["[dependency-groups]\ntest = 5", "[project]\ndependencies = 5"])
+def test_what_is_no_list_requires_nothing(tmp_path: Path, table: str) -> None:
+    """A stranger's file may say anything."""
+    assert read_project(write_tree(tmp_path, {"pyproject.toml": table})).requires == ()
+
+
 def test_a_setup_cfg_without_requirements_hides_none(tmp_path: Path) -> None:
     """A source distribution's own build leaves a setup.cfg in it, which says nothing of requirements."""
     cfg = "[egg_info]\ntag_build =\ntag_date = 0\n"

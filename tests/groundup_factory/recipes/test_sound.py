@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import InfrastructureError, TaskError
+from groundup.domain.verdicts import Status
 from groundup.grading.context import GradingContext
+from groundup.suites.base import Graded
+from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup_factory.recipes.losses import compiled_parts
 from groundup_factory.recipes.sound import refuse_unsound
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
+from tests.groundup_factory.test_audit import graded
 from tests.suites.nl2repobench.trials import RECIPE, Trial
 
 
@@ -29,6 +33,22 @@ async def test_the_original_gets_all_and_nothing_gets_none(trial: Trial) -> None
     other = write_tree(trial.folder / "other", {**ORIGINAL, "calc/__init__.py": changed})
     with pytest.raises(TaskError, match=r"the original loses tests/test_calc\.py::test_multiply"):
         await refuse_unsound(RECIPE, other, context)
+
+
+async def test_a_sandbox_that_fails_is_no_fault_of_the_tests(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where only the empty folder has no verdict: the entry is tried again, and not rejected."""
+    broken = graded({}, status=Status.INFRASTRUCTURE)
+    told = iter([graded({str(test): "passed" for test in RECIPE.expected}), broken])
+
+    async def grade(*_: object) -> Graded:
+        return next(told)
+
+    monkeypatch.setattr(NL2RepoStrictGrader, "grade", grade)
+
+    with pytest.raises(InfrastructureError):
+        await refuse_unsound(RECIPE, trial.folder, _context(trial))
 
 
 @pytest.mark.parametrize(

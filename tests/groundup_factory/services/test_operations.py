@@ -1,14 +1,15 @@
 """What is known of a service's operations, from a document that it serves and from its sources."""
 
+import json
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
-from groundup_factory.services.handlers import Sources, merged
+from groundup_factory.services.handlers import Sources, merged, written_documents
 from groundup_factory.services.operations import Operation, read_openapi
 from groundup_factory.services.proving import mutants_of
-from groundup_factory.services.scenarios import sample, written_accounts
+from groundup_factory.services.scenarios import named_kind, sample, written_accounts
 from tests.grading.library.laboratory import write_tree
 from tests.groundup_factory.services.made import REPOSITORY
 
@@ -78,6 +79,20 @@ def test_a_document_that_refers_to_itself_ends() -> None:
 
     assert [one.name for one in found.body or ()] == ["left"]
     assert read_openapi({"paths": {"/t": {"post": {"requestBody": {"$ref": "#/absent"}}}}})
+
+
+def test_kinds_of_a_thing_that_are_all_of_it_end() -> None:
+    """An animal is a cat, and a cat is all of an animal, with a name: each is read once."""
+    schemas: JsonValue = {
+        "Animal": {"type": "object", "oneOf": [{"$ref": "#/components/schemas/Cat"}]},
+        "Cat": {"allOf": [{"$ref": "#/components/schemas/Animal"}, {"properties": {"name": {"type": "string"}}}]},
+    }
+    content: JsonValue = {"application/json": {"schema": {"$ref": "#/components/schemas/Animal"}}}
+    paths: JsonValue = {"/animals": {"post": {"requestBody": {"content": content}}}}
+
+    (found,) = read_openapi({"paths": paths, "components": {"schemas": schemas}})
+
+    assert [field.name for field in found.body or ()] == ["name"]
 
 
 def test_sources_tell_names_fields_and_words(tmp_path: Path) -> None:
@@ -273,6 +288,16 @@ def test_a_document_in_a_file_tells_of_its_operations(tmp_path: Path) -> None:
     assert [one.name for one in add.body or ()] == ["text"]
 
 
+def test_an_address_that_is_none_has_no_path(tmp_path: Path) -> None:
+    """A document for people has places for a host in it."""
+    document = {"openapi": "3.0.0", "servers": [{"url": "https://[host]/v1"}], "paths": {"/a": {"get": {}}}}
+    write_tree(tmp_path, {"openapi.json": json.dumps(document)})
+
+    (found,) = written_documents(tmp_path)
+
+    assert [str(one) for one in found.operations] == ["GET /a"]
+
+
 def test_fields_within_fields_are_read(tmp_path: Path) -> None:
     """A body whose fields stand in an object of it, by whatever names the handler gives to both."""
     handler = """
@@ -296,6 +321,13 @@ def add():
     assert (note.kind, note.required, draft.required) == ("object", True, False)
     assert [(one.name, one.kind) for one in note.fields] == [("text", "string"), ("author", "object")]
     assert [one.name for one in note.fields[1].fields] == ["name"]
+
+
+def test_a_name_tells_the_kind_of_a_field() -> None:
+    """Numbers of other things are spelt in two ways."""
+    assert [named_kind(name) for name in ("user_id", "userId", "grid", "is_open")] == [
+        *("integer", "integer", "string", "boolean")
+    ]
 
 
 def test_accounts_are_read_from_readme_and_sources(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def test_what_changes_is_asked_for_by_its_kind() -> None:
     assert is_of_now(today.timestamp())
     assert not is_of_now("2024-01-02")
     assert not is_of_now(True)
+    assert not is_of_now(10**400)
     scenario = next(iter(planned(WORKING)))
     answers = tuple(answer(201, {"id": number, "day": f"{today:%Y-%m-%d}"}) for number in range(3))
 

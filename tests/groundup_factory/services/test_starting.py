@@ -39,6 +39,16 @@ def test_a_program_is_executed_on_its_own_port(tmp_path: Path) -> None:
             "services:\n  web:\n    command: gunicorn app:app\n",
             "gunicorn app:app --bind 0.0.0.0:8000",
         ),
+        (
+            "docker-compose.yml",
+            'services:\n  web:\n    command: bash -c "flask db upgrade && gunicorn app:app"\n',
+            "gunicorn app:app --bind 0.0.0.0:8000",
+        ),
+        (
+            "docker-compose.yml",
+            "services:\n  web:\n    command: 'gunicorn app:app'\n",
+            "gunicorn app:app --bind 0.0.0.0:8000",
+        ),
         ("README.md", "    $ flask run\n", "flask run --host 0.0.0.0 --port 8000"),
         ("manage.py", "import sys\n", "python manage.py runserver 0.0.0.0:8000 --noreload"),
     ],
@@ -48,6 +58,24 @@ def test_what_people_use_is_taken(tmp_path: Path, name: str, text: str, command:
     write_tree(tmp_path, {name: text, "app.py": PROGRAM})
 
     assert any(command == " ".join(one[-1].split()) for one in commands(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"docker-compose.yml": 'services:\n  web:\n    command: bash -c "flask db upgrade &&\n      flask run"\n'},
+        {"Dockerfile": "CMD ./boot.sh\n", "boot.sh": 'gunicorn app:app --name "it\n'},
+        {"table.py": "WHOLE = " + "-" * 40_000 + "1\n"},
+    ],
+    ids=["a command over lines", "a quote that nothing closes", "a source that nobody can read"],
+)
+def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path, files: dict[str, str]) -> None:
+    """The application is found all the same, and what the sources read and import."""
+    write_tree(tmp_path, {**files, "app.py": PROGRAM})
+
+    assert any("FLASK_APP=app:app" in one[-1] for one in commands(tmp_path))
+    assert requirements_of(tmp_path) == ("flask",)
+    assert files_of(tmp_path, ["python app.py"]) == {"app.py"}
 
 
 def test_a_script_of_a_container_is_read(tmp_path: Path) -> None:
