@@ -79,13 +79,13 @@ def build_base(name: str, destination: Path, wanted: Collection[str] = ()) -> st
     the digest: the same programs make the same image. Raises `UsageError`.
     """
     refuse_full(destination)
-    destination.mkdir(parents=True, exist_ok=True)
     files = LayerFiles()
     for folder, mode in _FOLDERS.items():
         files.folder(folder, mode)
     add_system(files)
     if wanted:
-        add_packages(files, wanted)
+        add_packages(files, wanted)  # refuses unknown ones before anything is made
+    destination.mkdir(parents=True, exist_ok=True)
     with ImageStore(destination / ".building") as store:
         image = Image([store.layer(files)], {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"})
         return tagged(name, store.write(image, name, destination))

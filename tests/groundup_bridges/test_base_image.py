@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from groundup.domain.errors import UsageError
 from groundup.environments.images import unpacked
 from groundup.environments.layers import layer_store
 from groundup.sandbox.bubblewrap import create
@@ -34,3 +35,10 @@ async def test_a_package_comes_with_what_it_needs(tmp_path: Path) -> None:
         await sandbox.close()
     assert b"grep" in told.stdout
     assert b"No such file" in told.stderr
+
+
+def test_an_unknown_package_makes_no_folder(tmp_path: Path) -> None:
+    """It is refused before anything is written."""
+    with pytest.raises(UsageError, match="nosuchpackage"):
+        build_base("own/base", tmp_path / "base", ["nosuchpackage"])
+    assert not (tmp_path / "base").exists()
