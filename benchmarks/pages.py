@@ -77,8 +77,8 @@ ELSEWHERE = {
     "files of other people": ("*eval_results/*", "*published/*", "*my_package*", "*my-agent.toml*", "* jobs/"),
 }
 """What a line needs that no machine has of its own: patterns by reason."""
-_NO_DATA = ("`groundup data pull", "does not replace; pull it as")
-"""Words of a machine without data, as one without Git is, and of one that has it from a place of its own."""
+_NOT_HERE = ("`groundup data pull", "does not replace; pull it as", "say --yes, or look with --dry-run")
+"""Words where data is absent, as without Git, or comes from a place of one's own, and where a person would be asked."""
 
 
 class Tried(NamedTuple):
@@ -238,7 +238,7 @@ def _tried(page: str, line: str, folder: Path, home: Path) -> Tried:
     took = time.monotonic() - begun
     if code == 0:
         return Tried(page, line, "planned" if why else "done", why, took)
-    if code == 3 or any(one in words for one in _NO_DATA):
+    if code == 3 or any(one in words for one in _NOT_HERE):
         return Tried(page, line, "lacks", words, took)
     return Tried(page, line, "not tried" if why else "FAILED", f"exit code {code}: {words}", took)
 
