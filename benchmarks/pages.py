@@ -78,7 +78,7 @@ ELSEWHERE = {
 }
 """What a line needs that no machine has of its own: patterns by reason."""
 _NOT_HERE = ("`groundup data pull", "does not replace; pull it as", "say --yes, or look with --dry-run")
-"""Words where data is absent, as without Git, or comes from a place of one's own, and where a person would be asked."""
+"""Words where data is absent, as without Git, or comes from one's own place, and where a person would be asked."""
 
 
 class Tried(NamedTuple):
