@@ -1,10 +1,13 @@
 """Names of hidden tests."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.grading.library.hidden import MAX_ID_CHARS, NumberedTest, shortened
+from groundup.grading.library.hidden import MAX_ID_CHARS, HiddenTests, NumberedTest, shortened, source_files
+from tests.grading.library.laboratory import write_tree
 
 
 @given(
@@ -29,3 +32,17 @@ def test_an_ordinary_id_stays_as_pytest_names_it() -> None:
     """A reader of a recipe finds the ids that pytest prints."""
     assert str(NumberedTest.of("tests/test_a.py::test_b[1]")) == "tests/test_a.py::test_b[1]"
     assert str(NumberedTest.of("tests/test_a.py::test_b", 2)) == "tests/test_a.py::test_b #2"
+
+
+def test_the_sources_of_an_original_are_those_of_its_packages(tmp_path: Path) -> None:
+    """A module or a folder below an import root, without the tests in it and what only lies beside it."""
+    names = ("src/calc/__init__.py", "src/calc/deep/a.py", "src/calc/tests/test_a.py", "src/calc/data.txt")
+    original = write_tree(tmp_path, dict.fromkeys((*names, "src/solo.py", "src/other.py", "calc.py"), ""))
+    tests = HiddenTests(
+        packages=("calc", "solo", "absent"),
+        import_roots=("src",),
+        arguments=("src/calc/tests",),
+        protected=("src/calc/tests",),
+    )
+    found = [str(path.relative_to(original)) for path in source_files(original, tests)]
+    assert found == ["src/calc/__init__.py", "src/calc/deep/a.py", "src/solo.py"]
