@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.names import unknown
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Verdict, counted
+from groundup.domain.verdicts import Verdict
 from groundup.episodes.backends import backends
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.loading import load_grading
@@ -29,6 +29,7 @@ from groundup.suites.base import AtHand, Suite
 from groundup.suites.opening import open_suite
 from groundup.trees.scratch import async_scratch_folder
 from groundup_bridges.images import LayerFiles
+from groundup_bridges.verifier import rewards_of
 
 PLACE = "/.groundup"
 PYTHON = f"{PLACE}/python"
@@ -164,12 +165,10 @@ async def opened_episode(spec: EpisodeSpec, settings: Settings | None = None) ->
 
 def numbers_of(verdict: Verdict) -> Mapping[str, float]:
     """Return the reward with its counts: `reward`, `passed`, `total`. Raises `InfrastructureError` without one."""
-    reward = counted(verdict)
-    if reward is None:
+    numbers = rewards_of(verdict)
+    if numbers is None:
         raise InfrastructureError("the verdict has no score")
-    score = verdict.score
-    counts = {"passed": score.numerator, "total": score.denominator} if score else {}
-    return {"reward": reward, **counts}
+    return numbers
 
 
 def opened_suite(name: str) -> Suite:

@@ -88,7 +88,7 @@ class SetRequest:
     jobs: int = 1
     minutes: float = 30
     hours: float | None = None
-    """After which no more is done; what is not settled then is pending."""
+    """After which no more is done; what is not settled then is left for the next call."""
     again: bool = False
     """Also entries that were rejected before."""
     earlier: Path | None = None

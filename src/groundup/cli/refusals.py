@@ -178,9 +178,9 @@ def refused(error: Any, given: Sequence[str]) -> str:
     return f"{name}: {_first_small(error.format_message().rstrip('.'))}; `{name} -h` shows what it takes"
 
 
-def unknown_command(path: str, name: str, known: Collection[str], absent: Collection[str] = ()) -> str:
+def unknown_command(path: str, name: str, known: Collection[str]) -> str:
     """Return a sentence for a command *name* that the group *path* has not."""
-    near = difflib.get_close_matches(name, [*known, *absent], n=2, cutoff=0.6)
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
     elsewhere = COMMANDS_ELSEWHERE.get(name) if path == PROGRAM else None
     if elsewhere:
         return f"{path} has no command {name!r}: {elsewhere}"

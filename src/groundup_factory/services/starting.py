@@ -161,7 +161,8 @@ class ServiceStart(Record):
         plain = not re.search(r"[;&|]", last)
         lines = [f"export PORT={self.port} HOST=0.0.0.0"]
         lines += [f"export {name}={shlex.quote(value)}" for name, value in self.variables.items()]
-        lines += [*before, f"exec {last}" if plain else last]
+        program = f"env {last}" if re.match(r"\w+=", last) else last  # `exec` takes no variables
+        lines += [*before, f"exec {program}" if plain else last]
         return "#!/bin/bash\nset -e\n" + "".join(f"{line}\n" for line in lines)
 
 
@@ -205,9 +206,9 @@ def _of_docker(root: Path, port: int) -> Iterator[ServiceStart]:
     files = sorted((*root.glob("Dockerfile*"), *root.glob("*/Dockerfile"), *root.glob("docker*/*/Dockerfile")))
     for path in files:
         text = re.sub(r"\\\n", " ", _text(path))
-        words: list[str] = []
-        for line in re.findall(r"^\s*(?:ENTRYPOINT|CMD)\s+(.+)$", text, re.MULTILINE | re.IGNORECASE):
-            words += _words(line)
+        said = re.findall(r"^\s*(ENTRYPOINT|CMD)\s+(.+)$", text, re.MULTILINE | re.IGNORECASE)
+        last = {kind.upper(): line for kind, line in said}  # the last of each holds
+        words = [word for kind in ("ENTRYPOINT", "CMD") for word in _words(last.get(kind, ""))]
         command = shlex.join(words) if len(words) > 1 else "".join(words)
         command = _script_of(path.parent, command) or command
         for start in _told(str(path.relative_to(root)), _unwrapped(command), port):
@@ -275,7 +276,7 @@ def _told(found: str, command: str, port: int) -> Iterator[ServiceStart]:
     command = re.sub(r"\$\{?PORT(?::-\d+)?\}?", str(port), command)
     command = re.sub(r"--reload\b|--(?:debug|debugger)\b", "", command)
     command = re.sub(_PRIVILEGED, rf"\g<1>{port}", command)
-    last = re.split(r"&&|;", command)[-1].strip()
+    last = re.sub(r"^(?:\w+=\S*\s+)+", "", re.split(r"&&|;", command)[-1].strip())
     if re.match(r"(?:python -m )?flask\b.*\brun\b", last) and not re.search(r"--port|-p \d", last):
         command += f" --host 0.0.0.0 --port {port}"
     if re.match(r"(?:python -m )?(?:uvicorn|hypercorn)\b", last) and "--port" not in last:

@@ -33,6 +33,11 @@ def test_a_program_is_executed_on_its_own_port(tmp_path: Path) -> None:
     [
         ("Procfile", "web: gunicorn app:app --bind 0.0.0.0:$PORT\n", "gunicorn app:app --bind 0.0.0.0:8000"),
         ("Dockerfile", 'EXPOSE 7000\nCMD ["flask", "run"]\n', "flask run --host 0.0.0.0 --port 7000"),
+        (
+            "Dockerfile",
+            'CMD ["celery", "worker"]\nCMD ["app:app"]\nENTRYPOINT ["gunicorn", "-b", ":7000"]\n',
+            "gunicorn -b :7000 app:app",
+        ),
         ("Dockerfile", "CMD uvicorn app:app --reload\n", "uvicorn app:app --host 0.0.0.0 --port 8000"),
         (
             "docker-compose.yml",
@@ -76,6 +81,15 @@ def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path, files: dict[str,
     assert any("FLASK_APP=app:app" in one[-1] for one in commands(tmp_path))
     assert requirements_of(tmp_path) == ("flask",)
     assert files_of(tmp_path, ["python app.py"]) == {"app.py"}
+
+
+def test_a_command_may_set_variables(tmp_path: Path) -> None:
+    """As a shell runs it: `exec` would look for a program of that name."""
+    write_tree(tmp_path, {"Procfile": "web: FLASK_APP=main.py flask run\n", "main.py": PROGRAM})
+
+    (found,) = [one for one in starts_of(tmp_path) if one.found == "Procfile"]
+
+    assert found.script().endswith("\nexec env FLASK_APP=main.py flask run --host 0.0.0.0 --port 8000\n")
 
 
 def test_a_script_of_a_container_is_read(tmp_path: Path) -> None:
