@@ -282,7 +282,6 @@ SLIPS: list[tuple[tuple[str, ...], str]] = [
     (("evaluate", "tests.runs.toy", "-p", "empty"), "package.module:attribute"),
     ((*NOP, "--dataset", "lite"), "the suite stands alone, as in `groundup run"),
     ((*NOP, "--max-concurrent", "3"), "--jobs (-j)"),
-    ((*NOP, "--run-id", "latest"), "stands for the run that was begun last"),
     ((*NOP, "--tasks", "task-0000 task-0001"), "separated by commas: --tasks task-0000,task-0001"),
     ((*NOP, "--tasks", "TASK-0001"), "did you mean 'task-0001'"),
     # what lies in the wrong form, or where nothing can lie

@@ -9,7 +9,10 @@ from groundup.api.flags import AnyPath
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.settings import Settings
-from groundup.store.folder import LATEST, RunFolder, runs_in
+from groundup.store.folder import RunFolder, runs_in
+
+LATEST = "latest"
+"""What a user may say for the run of the output folder that was begun last; a run that is called so comes first."""
 
 
 def run_folder(run: AnyPath, settings: Settings) -> Path:

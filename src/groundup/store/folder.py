@@ -42,8 +42,6 @@ from groundup.trees.walking import LARGE, read_regular, remove_tree
 from groundup.trees.writer import disk_errors
 
 LOCK_NAME = ".lock"
-LATEST = "latest"
-"""What a user may say for the run of the output folder that was begun last."""
 _NODES = "nodes.json"
 _RECORDS = (CONFIG, LOCK, VERDICTS, "report.json", "judgements.jsonl", _NODES)
 _OF_RUNS = frozenset({*_RECORDS, LOCK_NAME, NOTES, "attempts", "scratch"})
@@ -410,8 +408,6 @@ def refuse_unusable(output: Path, run_id: str | None) -> None:
         raise UsageError(f"{there} is no folder; name another one with --output")
     if run_id is None:
         return
-    if run_id == LATEST:
-        raise UsageError(f"{LATEST} stands for the run that was begun last; choose another --run-id")
     if (output / checked_name(run_id) / CONFIG).exists():
         _refuse_existing(output / run_id)
 
