@@ -70,6 +70,7 @@ ELSEWHERE = {
     ),
     "DI-Bench's data and a checkout of each repository": (
         "groundup * dibench*",
+        "*--format patch*",
         "groundup ablate *",
         "groundup why latest TASK",
     ),
@@ -163,8 +164,8 @@ def prepare(home: Path) -> None:
     (home / "agent.toml").write_text('[[turn]]\ncontent = "Done."\n[[turn.calls]]\ntool = "submit"\n')
     _own_agents(home)
     for run in ("trial", "all"):
-        line = f"groundup run nl2repobench -a loop -m scripted/agent.toml --tasks six,sqlparse --run-id {run}"
-        typed(line, home, home)
+        line = "groundup run nl2repobench -a loop -m scripted/agent.toml --price 2:8 --tasks six,sqlparse"
+        typed(f"{line} --run-id {run}", home, home)
 
 
 def _own_agents(home: Path) -> None:
