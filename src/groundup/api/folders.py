@@ -12,7 +12,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder, runs_in
 
 LATEST = "latest"
-"""What a user may say for the run of the output folder that was begun last; a run that is called so comes first."""
+"""What a user may say for the run of the output folder begun last; a run that is called so comes first."""
 
 
 def run_folder(run: AnyPath, settings: Settings) -> Path:
