@@ -109,7 +109,9 @@ class Inference(Record):
         description="imports whose provider no data file names; where a name was guessed it is a dependency",
     )
     local: tuple[str, ...] = Field(default=(), description="import roots that the repository itself provides")
-    requires_python: str | None = Field(default=None, description="the oldest syntax that the package needs")
+    requires_python: str | None = Field(
+        default=None, description="the oldest Python that the package's syntax runs on"
+    )
     files: int = Field(ge=0, description="source files read")
     projects: tuple[InferredProject, ...] = Field(default=(), description="of C#: what each project needs")
     cannot_know: tuple[str, ...] = Field(default=(), description="limits of this answer, one sentence each")

@@ -82,6 +82,7 @@ def test_only_added_lines_of_a_diff_count(tmp_path: Path) -> None:
     (found,) = infer(path)
     assert {item.name: item.evidence[0].line for item in found.dependencies} == {"requests": 2, "pyyaml": 3}
     assert [source.path for source in from_diff(DIFF)] == ["pkg/a.py"]
+    assert not list(from_diff(b"--- a/x.py\n+++ b/x.py\n@@ -1 +" + b"1" * 5000 + b" @@\n+import os\n"))
 
 
 def test_one_file_needs_no_repository(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def _scripts_only(data: bytes) -> bytes:
     return bytes(kept)
 
 
-_HUNK = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d{1,18})(?:,(\d{1,18}))? @@")
 
 
 def looks_like_diff(data: bytes) -> bool:

@@ -36,6 +36,23 @@ def test_a_hunk_moves_to_where_its_lines_stand() -> None:
     assert applied(patch, b"x\n1\n2\n3\nx\ny\nx\ny\n") == b"x\n1\n2\n3\nx\nnew\ny\nx\ny\n"
 
 
+@pytest.mark.parametrize("line", [10**18 - 1, 10**9, 0])
+def test_a_hunk_may_say_any_line(line: int) -> None:
+    """A prediction says what it likes, and is judged at once all the same."""
+    patch = f"--- a/f\n+++ b/f\n@@ -{line} +1,2 @@\n x\n+new\n"
+    assert applied(patch, b"x\n1\nx\n2\n") == (b"x\n1\nx\nnew\n2\n" if line else b"x\nnew\n1\nx\n2\n")
+    with pytest.raises(PatchError, match="does not fit"):
+        applied(patch, b"1\n2\n")
+
+
+def test_lines_that_are_put_in_before_the_first_go_to_the_top() -> None:
+    """Where a hunk before stands far above what it says, so does the next one."""
+    patch = "--- a/f\n+++ b/f\n@@ -90 +90,2 @@\n a\n+b\n@@ -80,0 +82 @@\n+c\n"
+    assert applied(patch, b"a\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n") == (
+        b"c\na\nb\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n"
+    )
+
+
 def test_blanks_of_context_may_differ() -> None:
     """Context that differs in blanks only fits, and stays as the file has it, CRLF included."""
     patch = "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n x  y\n+new\n z\n"
@@ -73,10 +90,16 @@ def test_a_path_out_of_the_repository_is_refused(path: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["here are the dependencies: numpy\n", "@@ -1 +1 @@\n-x\n+y\n", "--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n x\n"],
+    [
+        "here are the dependencies: numpy\n",
+        "@@ -1 +1 @@\n-x\n+y\n",
+        "--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n x\n",
+        f"--- a/f\n+++ b/f\n@@ -{'1' * 5000} +1 @@\n-x\n+y\n",
+    ],
+    ids=["prose", "no file", "cut off", "a line that no file has"],
 )
 def test_what_is_no_patch_is_said(text: str) -> None:
-    """Prose, a hunk without a file, and a hunk that is cut off."""
+    """A prediction that is none is the submission's fault, and said so."""
     with pytest.raises(PatchError):
         parse_patch(text.encode())
 

@@ -11,7 +11,7 @@ quoted names quoted and reads prose as an empty patch, so the refusals and the a
 import codecs
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
@@ -19,6 +19,7 @@ from typing import Literal
 from groundup.domain.errors import SubmissionError
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_DIGITS = 18
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b'"': b'"', b"\\": b"\\", b"a": b"\a", b"b": b"\b"}
 FUZZ = 5
@@ -81,7 +82,7 @@ def parse_patch(data: bytes) -> list[FilePatch]:
 
 
 def _hunk(match: re.Match[bytes], lines: Sequence[bytes], position: int) -> tuple[Hunk, int]:
-    old_left, new_left = int(match[2] or 1), int(match[4] or 1)
+    start, old_left, new_left = (_number(match[group], position) for group in (1, 2, 4))
     taken: list[tuple[Mark, bytes]] = []
     while position < len(lines) and (old_left > 0 or new_left > 0):
         line = lines[position]
@@ -108,7 +109,14 @@ def _hunk(match: re.Match[bytes], lines: Sequence[bytes], position: int) -> tupl
     if position < len(lines) and lines[position].startswith(b"\\"):
         _without_end(taken)
         position += 1
-    return Hunk(int(match[1]), tuple(taken)), position
+    return Hunk(start, tuple(taken)), position
+
+
+def _number(digits: bytes | None, line: int) -> int:
+    """Return a number of a hunk's head; one that is left out is 1."""
+    if digits is not None and len(digits) > _DIGITS:
+        raise PatchError(f"the patch is damaged in line {line}: no file has so many lines")
+    return int(digits or 1)
 
 
 def _without_end(taken: list[tuple[Mark, bytes]]) -> None:
@@ -226,21 +234,20 @@ def _place(
     if last < 0:
         return None
     if not wanted:
-        return min(expected, len(lines))
+        return min(max(expected, 0), len(lines))
     for place in _nearest(expected, last):
         if all(same(found, line) for found, line in zip(lines[place : place + len(wanted)], wanted, strict=True)):
             return place
     return None
 
 
-def _nearest(expected: int, last: int) -> Iterable[int]:
-    def outwards() -> Iterator[int]:
-        for distance in range(last + abs(expected) + 1):
-            yield expected + distance
-            if distance:
-                yield expected - distance
-
-    return (place for place in outwards() if 0 <= place <= last)
+def _nearest(expected: int, last: int) -> Iterator[int]:
+    """Yield the places up to *last*, the nearest to *expected* first, wherever that may be."""
+    start = min(max(expected, 0), last)
+    for distance in range(last + 1):
+        for place in (start + distance, start - distance)[: 1 + (distance > 0)]:
+            if 0 <= place <= last:
+                yield place
 
 
 def _replaced(hunk: Hunk, standing: Sequence[bytes]) -> list[bytes]:
