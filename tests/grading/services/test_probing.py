@@ -175,6 +175,7 @@ async def test_makers_are_asked_before_what_shows_and_what_removes(tmp_path: Pat
     assert found == [Presence.PRESENT] * 7
     named = [route.replace("{id}", "1") for route in routes]
     assert [one for one in dict.fromkeys(asked) if one in named] == [*named[:5], *reversed(named[5:])]
+    assert asked.count("GET /a") == 1, "what is there is not asked for again when something was made"
 
 
 @pytest.mark.parametrize("shown", [404, 500])
