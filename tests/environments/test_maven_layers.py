@@ -1,9 +1,11 @@
 """Tests of groundup.environments.java_builder: local repositories are laid out from what was given out."""
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from groundup.environments.failures import BuildFailureKind
 from groundup.environments.java_builder import (
     MavenSandbox,
     complaint,
@@ -17,6 +19,7 @@ from groundup.environments.java_builder import (
 from groundup.environments.requests import JavaToolchain, MavenRequest, is_project_file
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import FileFound
+from groundup.registries.ledger import Trouble
 from groundup.registries.maven import MavenClient, MavenGateway
 from groundup.sandbox.protocol import CommandResult, Ending, SandboxSpec
 from tests.registries.files_served import served
@@ -135,3 +138,37 @@ async def test_what_starts_junit_5_is_added_in_the_version_of_the_project(tmp_pa
         }
         assert await runner_jars([JAR], registry) == {}
         await registry.close()
+
+
+class Gateway:
+    """Has given nothing out."""
+
+    troubles: tuple[Trouble, ...] = ()
+
+    def longest_wait_s(self) -> float:
+        """Return that it owes nothing."""
+        return 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "ending", "kind", "message"),
+    [
+        ("[ERROR] cannot find symbol\n", Ending.EXITED, BuildFailureKind.BUILD, "cannot find symbol"),
+        ("Killed\n", Ending.EXITED, BuildFailureKind.BUILD, "Killed"),
+        (
+            *("[ERROR] cannot find symbol\n", Ending.TIMEOUT, BuildFailureKind.TIMEOUT),
+            "the build did not end in time",
+        ),
+        (
+            *("[ERROR] cannot find symbol\n", Ending.MEMORY, BuildFailureKind.MEMORY),
+            "the build needed more memory than it may have",
+        ),
+    ],
+)
+def test_what_maven_complains_of_is_told_where_the_build_itself_failed(
+    tmp_path: Path, text: str, ending: Ending, kind: BuildFailureKind, message: str
+) -> None:
+    """A limit that was met is no matter of what it printed before."""
+    maven = MavenSandbox(cast(Any, None), cast(Any, Gateway()), {})
+    failure = maven.failure(answer(1, text.encode(), ending=ending), tmp_path)
+    assert (failure.kind, failure.message) == (kind, message)
