@@ -163,3 +163,50 @@ def test_a_specification_states_what_tests_ask_for() -> None:
         assert stated in text
     assert "run it" not in text
     assert prose("```\nonly\n```\n") == ""
+
+
+def test_an_endpoint_is_specified_with_its_parameters_statuses_and_one_exchange() -> None:
+    """Bounds of values, what comes before, who asks, and what its authors say beside what was answered."""
+    inner = Parameter(name="tags", kind="array", items=Parameter(name="tag"), told="a | b\nc")
+    body = (
+        Parameter(name="size", kind="integer", minimum=2, choices=(2, 3)),
+        Parameter(name="more", kind="object", fields=(inner.but(longest=9, shortest=1, format="date"),)),
+    )
+    add = Operation(
+        method="POST", path="/things/{id}", body=body, told=" Adds. ", answers={"201": "made", "404": ""}
+    )
+    made = ServiceCall(operation=ADD, keeps={"made_0": ("data", 0, "id")})
+    call = ServiceCall(operation=add, places={"id": "made_0"}, login="bearer")
+    shown = Scenario(name="a", told="POST /things/{id}, as shown", calls=(made, call), draw="x", shown=True)
+    wrong = Scenario(name="b", told="without size", calls=(call,), draw="x")
+    answers = (answer(201), answer(200, {"ok": True}))
+    recorded = [
+        Recorded(scenario=shown, answers=tuple((one,) * 2 for one in answers)),
+        Recorded(scenario=wrong, answers=((answer(422, {"error": "no size"}),) * 2,)),
+        Recorded(scenario=wrong.but(name="c"), answers=((answer(422, {"error": "no size"}),) * 2,)),
+    ]
+    text = extracted("things", "c0ffee", 8123, "", [add], recorded)
+
+    before, _, section = text.partition("### POST /things/{id}\n\n")
+    assert "## Purpose\n\nA web service, things.\n" in before
+    sent = json.dumps(shown.steps[-1].body, indent=1)
+    assert section.splitlines() == [
+        *("Adds.", ""),
+        "| parameter | in | type | required | meaning |",
+        "|---|---|---|---|---|",
+        "| `size` | json | integer | no | one of 2, 3; at least 2 |",
+        "| `more` | json | object | no | - |",
+        "| `more.tags` | json | array of string | no | a / b c; format date; at most 9 characters; "
+        "at least 1 characters |",
+        "",
+        "It is asked after `POST /things` (from whose answer `data.0.id` as made_0 is taken), and it is asked "
+        "with `Authorization: Bearer TOKEN`.",
+        "",
+        *("Answers:", ""),
+        "- as shown: 200",
+        '- without size: 422: `{"error": "no size"}`',
+        "- its authors tell: 201 made; 404",
+        "",
+        *("Example:", "", "```http", "POST /things/{made_0} HTTP/1.1", "", *sent.splitlines(), "```", ""),
+        *("```http", "HTTP/1.1 200 application/json", "", "{", ' "ok": true', "}", "```"),
+    ]
