@@ -16,6 +16,11 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+def number_of(digits: str) -> int:
+    """Return the number that *digits* of a stranger are, or 10^15 for more: nothing here has so many."""
+    return int(digits) if len(digits) <= 15 else 10**15
+
+
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     """Return a sentence for an unknown *name* of a *kind*: the nearest choice, and all where they are few."""
     known = sorted(map(str, choices))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from groundup.domain.names import printable, without_codes
+from groundup.domain.names import number_of, printable, without_codes
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.probable import check_place, field_place, probable_place, status_place, statuses
@@ -76,9 +76,9 @@ def _python_frames(lines: Sequence[str], at: int, sources: Sources) -> Iterator[
         first -= 1
     for line in lines[first:at]:
         if (frame := _FRAME.match(line)) is not None:
-            path = frame[1].removeprefix(f"{WORKSPACE}/").removeprefix("./")
-            if sources.line(path, int(frame[2])):
-                yield path, int(frame[2])
+            path, line_number = frame[1].removeprefix(f"{WORKSPACE}/").removeprefix("./"), number_of(frame[2])
+            if sources.line(path, line_number):
+                yield path, line_number
 
 
 def _java_frames(lines: Sequence[str], at: int, sources: Sources) -> Iterator[tuple[str, int]]:
@@ -89,8 +89,9 @@ def _java_frames(lines: Sequence[str], at: int, sources: Sources) -> Iterator[tu
         if frame := _JAVA_FRAME.match(line):
             folder = frame[1].rpartition(".")[0].replace(".", "/")
             path = sources.named(f"{folder}/{frame[2]}" if folder else frame[2])
-            if path and sources.line(path, int(frame[3])):
-                frames.append((path, int(frame[3])))
+            number = number_of(frame[3])
+            if path and sources.line(path, number):
+                frames.append((path, number))
     yield from reversed(frames)
 
 

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
 
+from groundup.domain.names import number_of
 from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
@@ -130,7 +131,7 @@ def _is_within(place: str, origin: str, sources: Sources) -> bool:
     found, returned = _PLACE.match(place), _PLACE.match(origin.removeprefix(f"{WORKSPACE}/"))
     if not found or not returned or found["file"] != returned["file"]:
         return False
-    number, last = int(found["line"]), int(returned["line"])
+    number, last = number_of(found["line"]), number_of(returned["line"])
     between = [line for at, line in sources.numbered(found["file"]) if number < at <= last]
     return number < last and not any(map(_FUNCTION_BEGINS.match, between))
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from groundup.domain.names import number_of
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
 from groundup.reports.edits import split_by_edits
@@ -444,7 +445,7 @@ def lines_of(test: TestResult) -> list[int]:
     """Return the lines of the file of *test* in its traceback, the outermost first."""
     file = file_of(test)
     return [
-        int(frame["native_line"] or frame["short_line"])
+        number_of(frame["native_line"] or frame["short_line"])
         for frame in _FRAME.finditer(last_of_chain(test.detail))
         if (frame["native"] or frame["short"]).removeprefix(_WORKSPACE) == file
     ]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from groundup.manifests.records import Language
+from groundup.manifests.records import Dependency, Language
 from groundup.suites.dibench.registry_check import satisfiable
+from groundup.suites.dibench.same_values import constraint_key
 
 VERSIONS = ["0.2.3", "1.0.0", "1.2.3", "1.4.0", "2.0.0-beta.1"]
 
@@ -56,3 +57,12 @@ def test_constraints(language: Language, constraint: str, answer: bool | None) -
 def test_nothing_satisfies_without_versions() -> None:
     """A package whose releases are all gone cannot be installed in any version."""
     assert satisfiable("rust", "1", []) is False
+
+
+@pytest.mark.parametrize("language", ["python", "rust", "javascript", "csharp"])
+def test_numbers_of_any_length_are_judged(language: Language) -> None:
+    """A prediction that has one lacks a version, and takes its grader down in no way."""
+    number = "1" * 5000
+    constraint = f"=={number}" if language == "python" else number
+    assert satisfiable(language, constraint, VERSIONS) is None
+    assert number in constraint_key(Dependency(language=language, name="a", normalised="a", constraint=constraint))

@@ -90,6 +90,12 @@ def test_nested_pytest_output_is_counted() -> None:
     )
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_of_any_length_is_a_score(digits: int) -> None:
+    """A submission that prints one is judged, and takes its grader down in no way."""
+    assert success_rate(count(_pytest(f"{'1' * digits} passed")).passed, 9) == 1
+
+
 def test_only_the_first_match_of_a_line_counts() -> None:
     """Two summaries on one line count once, as published."""
     assert count(_pytest("3 passed, 4 passed")).passed == 3

@@ -144,6 +144,7 @@ def test_surefire_lines_are_added_up_so_every_test_counts_twice() -> None:
 def test_without_markers_the_whole_log_is_read() -> None:
     """A container that dies early is graded by whatever it printed."""
     assert read_counts("5 passed, 1 error") == LogCounts(passed=5, errors=1)
+    assert read_counts(f"{'1' * 5000} passed").rate == 1
     assert read_deployment("DSR_RESULT=true").message == NO_MARKERS
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from groundup.domain.names import number_of
 from groundup.domain.records import Record
 
 
@@ -161,9 +162,9 @@ def _of_line(line: str) -> tuple[_Form | None, RunnerTally | None]:
 
 def _tally(runner: str, found: Mapping[str, str | None]) -> RunnerTally | None:
     """Return what the groups of a form say; None where a line says nothing, such as that 0 failed."""
-    known = {name: int(text) for name, text in found.items() if text and text.isdigit()}
+    known = {name: number_of(text) for name, text in found.items() if text and text.isdigit()}
     if (counts := found.get("counts")) is not None:
-        pairs = [(int(number), word) for number, word in _PAIR.findall(counts)]
+        pairs = [(number_of(number), word) for number, word in _PAIR.findall(counts)]
         passed: int | None = sum(number for number, word in pairs if word in _PASSED)
         return RunnerTally(runner=runner, passed=passed, failed=sum(n for n, word in pairs if word in _FAILED))
     failed = known.get("failed", 0) + known.get("errors", 0) + ("one" in found)
@@ -193,8 +194,8 @@ def _of_unittest(lines: Sequence[str]) -> Iterator[RunnerTally]:
             continue
         ends = (_RESULT.match(_PREFIX.sub("", one, count=1)) for one in lines[position + 1 : position + 6])
         end = next((match for match in ends if match), None)
-        counts = {name.strip(): int(number) for name, number in _NAMED.findall((end and end[1]) or "")}
-        yield from _ended(int(ran[1]), counts, lines[begin:position])
+        counts = {name.strip(): number_of(number) for name, number in _NAMED.findall((end and end[1]) or "")}
+        yield from _ended(number_of(ran[1]), counts, lines[begin:position])
         begin = position + 1
 
 

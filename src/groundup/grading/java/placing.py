@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from groundup.domain.names import printable
+from groundup.domain.names import number_of, printable
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.places import CHAINED, called_in_java, exchange_in_java, of_service
@@ -84,7 +84,7 @@ def _frames(stack: str) -> Iterator[tuple[str, int, str]]:
         parts = line.split(" ")
         if len(parts) == 4 and parts[2].isascii() and parts[2].isdecimal():
             folder = parts[0].rpartition(".")[0].replace(".", "/")
-            yield f"{folder}/{parts[1]}" if folder else parts[1], int(parts[2]), printable(parts[3])
+            yield f"{folder}/{parts[1]}" if folder else parts[1], number_of(parts[2]), printable(parts[3])
 
 
 def _stack(stack: str, tests: Mapping[str, list[str]], sources: Sources) -> Iterator[str]:

@@ -140,19 +140,19 @@ class _UnclearError(ValueError):
 
 
 def satisfiable(language: Language, constraint: str, versions: Sequence[str]) -> bool | None:
-    """Return whether one of *versions* satisfies *constraint*."""
+    """Return whether one of *versions* satisfies *constraint*; None: that cannot be said."""
     text = constraint.strip()
     if text in ("", "*"):
         return True
-    if language == "python":
-        return _python(text, versions)
     try:
+        if language == "python":
+            return _python(text, versions)
         alternatives = {"rust": _cargo, "javascript": _npm, "csharp": _nuget}[language](text)
-    except _UnclearError:
+        with_pre = "-" in text
+        known = [key for key in map(_key, versions) if key is not None and (with_pre or not key[1])]
+        return any(all(test(key) for test in tests) for tests in alternatives for key in known)
+    except ValueError:  # unclear, or a number of more digits than Python reads
         return None
-    with_pre = "-" in text
-    known = [key for key in map(_key, versions) if key is not None and (with_pre or not key[1])]
-    return any(all(test(key) for test in tests) for tests in alternatives for key in known)
 
 
 def _python(text: str, versions: Sequence[str]) -> bool | None:

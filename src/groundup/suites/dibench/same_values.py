@@ -92,7 +92,7 @@ def _nuget(text: str) -> str:
 
 def _four(match: re.Match[str]) -> str:
     """NuGet reads `13`, `13.0` and `13.0.0.0` as one version."""
-    numbers = [str(int(part)) for part in match[1].split(".")]
+    numbers = [part.lstrip("0") or "0" for part in match[1].split(".")]
     return ".".join((numbers + ["0"] * 4)[:4]) if len(numbers) <= 4 else match[1]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from groundup.domain.errors import SandboxError
-from groundup.domain.names import printable
+from groundup.domain.names import number_of, printable
 from groundup.domain.records import Record
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
 
@@ -175,7 +175,7 @@ def success_rate(passed: int, declared: int) -> float:
 
 def _first(pattern: re.Pattern[str], line: str) -> int:
     match = pattern.search(line)
-    return int(match.group(1)) if match else 0
+    return number_of(match.group(1)) if match else 0
 
 
 OUTPUT_BYTES = 64 * 1024 * 1024

@@ -20,6 +20,7 @@ from typing import Literal
 from pydantic import Field
 from tree_sitter import Node
 
+from groundup.domain.names import number_of
 from groundup.domain.records import Record
 from groundup.grading.last_words import last_words
 from groundup.grammars import Grammar, captures, parse, text_of
@@ -94,9 +95,9 @@ def read_output(output: str) -> LegacyCounts:
     """Return counts and test coverage in percent."""
     passed, failed, total = (pattern.search(output) for pattern in (_PASSED, _FAILED, _TOTAL))
     return LegacyCounts(
-        passed=int(passed[1]) if passed else 0,
-        failed=int(failed[1]) if failed else 0,
-        coverage=float(total[1]) if total else 0.0,
+        passed=number_of(passed[1]) if passed else 0,
+        failed=number_of(failed[1]) if failed else 0,
+        coverage=float(number_of(total[1])) if total else 0.0,
     )
 
 

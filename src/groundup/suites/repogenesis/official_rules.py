@@ -17,6 +17,7 @@ from pathlib import Path
 from pydantic import Field
 from typing_extensions import override
 
+from groundup.domain.names import number_of
 from groundup.domain.records import Record
 from groundup.trees.walking import read_regular
 
@@ -80,7 +81,7 @@ def read_counts(log: str) -> LogCounts:
     for line in (between(log, *TEST_MARKERS) or log).splitlines():
         for name, pattern in _COUNTS.items():
             if match := pattern.search(line):
-                found[name] = int(match[1])
+                found[name] = number_of(match[1])
     return LogCounts(**found)
 
 
@@ -90,7 +91,7 @@ def read_surefire_counts(log: str) -> LogCounts:
     Each class has a line and all together have one, so everything counts twice.
     """
     lines = (_SUREFIRE.search(line) for line in (between(log, *TEST_MARKERS) or log).splitlines())
-    found = [tuple(map(int, match.groups())) for match in lines if match]
+    found = [tuple(map(number_of, match.groups())) for match in lines if match]
     run, failed, errors, skipped = (sum(column) for column in zip(*found, strict=True)) if found else (0, 0, 0, 0)
     return LogCounts(passed=max(run - failed - errors - skipped, 0), failed=failed, errors=errors, run=run)
 
