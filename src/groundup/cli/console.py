@@ -109,8 +109,9 @@ def tables() -> "Console":
 
     from rich.console import Console
 
-    width = max(shutil.get_terminal_size((PIPED_WIDTH, 24)).columns, 40)
-    return Console(width=width, highlight=False, soft_wrap=False)
+    columns, lines = shutil.get_terminal_size((PIPED_WIDTH, 24))
+    # Without a height, too, rich takes a dumb terminal to be 80 columns wide, whatever is said.
+    return Console(width=max(columns, 40), height=lines, highlight=False, soft_wrap=False)
 
 
 def print_table(
