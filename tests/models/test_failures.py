@@ -127,6 +127,7 @@ def test_any_body_is_understood(body: bytes) -> None:
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-3"}, None),
         ({"retry-after": "inf"}, None),
+        ({"retry-after": "Sat, 99999999999999999999 Aug 2026 12:00:30 GMT"}, None),
     ],
 )
 def test_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:

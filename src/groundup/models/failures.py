@@ -241,7 +241,7 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
         return seconds
     try:
         until = parsedate_to_datetime(described)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)
