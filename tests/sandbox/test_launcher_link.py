@@ -40,8 +40,9 @@ async def test_a_launcher_that_is_killed_takes_its_sandboxes_along(
     with pytest.raises(SandboxError, match="has ended: it was killed; start again"):
         await link.ask({"op": "close", "key": "one"})
     assert link.state.path.exists()
-    again = await running_link(link)
+    await link.close()
     assert not link.state.path.exists()
+    again = await running_link(link)
     assert again.alive
     await again.close()
     assert not again.state.path.exists()
