@@ -1,13 +1,15 @@
 """`runs.plan`: what is asked for is what is planned; a wrong name is answered with the right one."""
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.runs import api
-from groundup.runs.plan import RunOptions, left_out_notice
+from groundup.runs.plan import RunOptions, left_out_notice, notices
 from groundup.settings import Settings
 from groundup.store.records import Predictions, References, RunConfiguration
 from groundup.suites.base import AtHand, Tables
@@ -171,3 +173,17 @@ def test_planning_writes_nothing(settings: Settings) -> None:
     api.NewRun(oracle(), RunOptions(), settings).plan()
     assert not settings.output.exists()
     assert not settings.cache_dir.exists()
+
+
+@pytest.mark.parametrize(
+    ("strays", "said"),
+    [
+        ("", []),
+        ("abc", ["no task is called a, b, c: left alone; --strict-names refuses such folders"]),
+        ("abcde", ["no task is called a, b, c and 2 more: left alone; --strict-names refuses such folders"]),
+    ],
+)
+def test_folders_that_are_no_tasks_are_named_up_to_three(strays: str, said: list[str]) -> None:
+    """And counted beyond these."""
+    plan = SimpleNamespace(left_out=(), source=SimpleNamespace(strays=tuple(strays)))
+    assert list(notices(cast(Any, plan))) == said

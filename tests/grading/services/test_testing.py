@@ -9,13 +9,13 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
-from groundup.domain.errors import SandboxError
+from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.environments.requests import Layer, PythonEnvironment
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.grading.services.testing import ServiceTesting, TestRun
-from groundup.sandbox.protocol import Command, CommandResult, Pod, SandboxSpec
+from groundup.sandbox.protocol import Command, CommandResult, Ending, Pod, SandboxSpec
 from tests.patience import patient
 from tests.sandbox.fake import FakeProvider, FakeSandbox, answer
 
@@ -88,3 +88,77 @@ async def test_the_first_sandbox_is_opened_ahead(tmp_path: Path) -> None:
             testing.prepare()
             await asyncio.wait_for(provider.opening.wait(), patient(30))
         assert list((tmp_path / "scratch").iterdir()) == []
+
+
+PASSED = {"event": "test", "id": "t.py::a", "ordinal": 1, "outcome": "passed", "message": "", "duration": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("event", "code", "ending", "stopped", "timed_out"),
+    [
+        ({"event": "end", "exit_code": 1}, 1, Ending.EXITED, None, False),
+        ({"event": "end", "exit_code": 4}, 4, Ending.EXITED, "pytest gave up with exit code 4", False),
+        ({"event": "end", "exit_code": 0}, None, Ending.TIMEOUT, "the tests were stopped: timeout", True),
+        (
+            {"event": "start", "python": "3", "pytest": "8"},
+            9,
+            Ending.EXITED,
+            "pytest gave up with exit code 9",
+            False,
+        ),
+        (
+            {"event": "start", "python": "3", "pytest": "8"},
+            None,
+            Ending.MEMORY,
+            "the tests were stopped: memory",
+            False,
+        ),
+        (
+            {"event": "broken_off", "message": "SystemExit: 0"},
+            *(0, Ending.EXITED, "the test session was broken off by SystemExit: 0", False),
+        ),
+    ],
+)
+async def test_how_a_run_of_tests_ended_is_told(
+    tmp_path: Path,
+    event: dict[str, object],
+    code: int | None,
+    ending: Ending,
+    stopped: str | None,
+    timed_out: bool,
+) -> None:
+    """What was tried before counts in any case, and a limit of time is known from others."""
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        token = json.loads(command.stdin)["token"]
+        lines = "".join(f"{token} {json.dumps(one)}\n" for one in (PASSED, event))
+        return answer(code, ending=ending, report=lines.encode())
+
+    async with _testing(tmp_path, cast(Pod, await FakeProvider(script).pod())) as testing:
+        ended = await testing.run(7.0)
+    assert (ended.stopped, ended.timed_out, ended.count("passed"), ended.collected) == (stopped, timed_out, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("event", "ending", "said"),
+    [
+        (
+            {"event": "broken_off", "message": "ValueError: x"},
+            Ending.EXITED,
+            "the test runner failed with ValueError",
+        ),
+        ({"event": "end", "exit_code": 0}, Ending.SANDBOX_DIED, "the tests' sandbox died"),
+    ],
+)
+async def test_what_is_no_fault_of_the_service_is_no_end_of_its_tests(
+    tmp_path: Path, event: dict[str, object], ending: Ending, said: str
+) -> None:
+    """A runner that fails by itself, and a sandbox that dies, are the machine's."""
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        token = json.loads(command.stdin)["token"]
+        return answer(1, ending=ending, report=f"{token} {json.dumps(event)}\n".encode())
+
+    async with _testing(tmp_path, cast(Pod, await FakeProvider(script).pod())) as testing:
+        with pytest.raises(InfrastructureError, match=said):
+            await testing.run(7.0)
