@@ -180,7 +180,7 @@ def test_planning_writes_nothing(settings: Settings) -> None:
     [
         ("", []),
         ("abc", ["no task is called a, b, c: left alone; --strict-names refuses such folders"]),
-        ("abcde", ["no task is called a, b, c and 2 more: left alone; --strict-names refuses such folders"]),
+        ("abcd", ["no task is called a, b, c and 1 more: left alone; --strict-names refuses such folders"]),
     ],
 )
 def test_folders_that_are_no_tasks_are_named_up_to_three(strays: str, said: list[str]) -> None:
