@@ -3,9 +3,10 @@
 import pytest
 
 from groundup.domain.errors import SandboxError
-from groundup.domain.verdicts import Stage
+from groundup.domain.verdicts import Reason, Stage
 from groundup.grading.last_words import LastWords, stop_of
-from groundup.grading.library.decision import Decision, FatalTest, decide, reason
+from groundup.grading.library.composition import SHADOWS, Dropped
+from groundup.grading.library.decision import Decision, FatalTest, decide, explained, reason
 from groundup.grading.library.hidden import HiddenTests, NumberedTest
 from groundup.grading.library.report import ImportCheck, Result, RunnerReport
 from groundup.sandbox.protocol import CommandResult, Ending
@@ -327,3 +328,39 @@ def test_how_a_test_ended_the_process_is_told(ending: Ending, stage: Stage, word
     assert told["t::c"] == words
     assert decision.reasons[0].message.startswith(f"1 test {words.partition(' in ')[0]}: lost, first t::c")
     assert decision.timed_out is (stage is Stage.TIMEOUT)
+
+
+DROPPED = (
+    Dropped(path="pyproject.toml", why="it is a project file"),
+    Dropped(path="yaml.py", why=f"{SHADOWS} one of the environment"),
+)
+
+
+@pytest.mark.parametrize(
+    ("stage", "message", "told"),
+    [
+        (
+            Stage.TEST,
+            "No such file or directory: '/workspace/pyproject.toml'",
+            "pyproject.toml was left out (it is a",
+        ),
+        (Stage.TEST, "No such file or directory: '/workspace/other.toml'", ""),
+        (
+            Stage.TEST,
+            "No module named 'cowsay.deep'",
+            "nothing that a submission requires is installed for the tests",
+        ),
+        (Stage.TEST, "No module named 'calc.ops'", ""),
+        (Stage.TEST, "No module named 'helper'", ""),
+        (Stage.TEST, "No module named 'tkinter'", ""),
+        (Stage.TEST, "No module named 'tests_of_mine'", ""),
+        (Stage.IMPORT, "yaml has no attribute x", f"yaml.py was left out: it {SHADOWS} one of the environment"),
+        (Stage.TEST, "yaml has no attribute x", ""),
+    ],
+)
+def test_what_is_not_there_is_explained_by_what_was_left_out(stage: Stage, message: str, told: str) -> None:
+    """A file, a module that stood in for another, or a requirement; what is the submission's own is not."""
+    found = explained(Reason(stage=stage, message=message), DROPPED, ["src/helper.py"], HIDDEN)
+    assert found.stage is stage
+    assert found.message.startswith(f"{message}; {told}" if told else message)
+    assert bool(told) or found.message == message

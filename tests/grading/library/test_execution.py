@@ -133,6 +133,19 @@ async def test_variables_for_python_are_given_to_tests_once_the_runner_has_start
     assert all(one["PLAIN"] == "1" and "PYTHONWARNINGS" not in one and "PYTHONPATH" not in one for one in started)
 
 
+async def test_of_a_build_at_most_64_files_are_taken(tmp_path: Path) -> None:
+    """However many it left."""
+
+    def built(spec: SandboxSpec, command: Command) -> CommandResult:
+        write_tree(spec.workspace, {f"calc/{number}.so": "" for number in range(70)})
+        return answer()
+
+    context = GradingContext(cast(Any, FakeProvider(built)), cast(Any, None), tmp_path)
+    submission, extensions = write_tree(tmp_path / "sub", {"calc/x.py": ""}), Extensions(outputs=("calc/*.so",))
+    copy, _ = await compiled(submission, extensions, NO_ENVIRONMENT, context, tmp_path)
+    assert len(list(copy.glob("calc/*.so"))) == 64
+
+
 async def test_of_a_build_only_the_named_files_are_taken(tmp_path: Path) -> None:
     """At the depth that their pattern names, where the submission has their folder and nothing of that name."""
 

@@ -60,6 +60,41 @@ async def test_a_page_is_read_once_for_all_steps() -> None:
     registry.page.assert_awaited_once_with("demo")
 
 
+async def test_a_release_is_told_by_its_files() -> None:
+    """Versions in their order, the first upload of each, its tarball rather than another source, and its wheel."""
+
+    def file(
+        name: str, uploaded: str | None = None, python: str | None = None, *, yanked: bool = False
+    ) -> ProjectFile:
+        return ProjectFile(filename=name, url="", upload_time=uploaded, requires_python=python, yanked=yanked)
+
+    registry = AsyncMock(PyPIClient)
+    registry.page.return_value.page.files = [
+        file("demo-1.10.tar.gz", "2024-03-01T00:00:00Z", yanked=True),
+        file("demo-1.9.zip", "2024-02-03T00:00:00"),
+        file("demo-1.9.tar.gz", "2024-02-02T00:00:00Z"),
+        file("demo-1.9-py3-none-any.whl", "soon", ">=3.12"),
+        file("demo-1.8-py2-none-any.whl"),
+        file("demo-1.8-cp39-cp39-win_amd64.whl"),
+        file("demo-1.8-cp311-cp311-linux_x86_64.whl", None, "nonsense"),
+        file("demo-none.tar.gz"),
+    ]
+    found = await releases(registry, "demo")
+
+    assert list(found) == ["1.8", "1.9", "1.10"]
+    names = {version: [one and one.filename for one in (at.source, at.wheel)] for version, at in found.items()}
+    assert names == {
+        "1.8": [None, "demo-1.8-py2-none-any.whl"],
+        "1.9": ["demo-1.9.tar.gz", "demo-1.9-py3-none-any.whl"],
+        "1.10": ["demo-1.10.tar.gz", None],
+    }
+    assert [at.uploaded for at in found.values()] == [
+        *(None, datetime(2024, 2, 2, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC)),
+    ]
+    assert [at.is_yanked for at in found.values()] == [False, False, True]
+    assert [sorted(at.pythons) for at in found.values()] == [[], ["3.12", "3.13"], []]
+
+
 def test_a_tree_that_fits_matches_best() -> None:
     """Missing and additional code lowers the match; tests, which specifications leave out, do not count."""
     ended = frozenset({"demo", "demo/a.py", "demo/b.py", "README.md"})
