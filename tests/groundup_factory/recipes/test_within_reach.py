@@ -19,7 +19,7 @@ def text(lines: list[str]) -> str:
 
 
 def test_copies_of_the_originals_files_are_found_wherever_they_are_seen(tmp_path: Path) -> None:
-    """Equal but for order, comments and blanks, or by four fifths of its lines; short files are alike by chance."""
+    """Equal but for order, comments and blanks, or by four fifths of its lines; short ones are alike by chance."""
     original = write_tree(
         tmp_path / "original",
         {
