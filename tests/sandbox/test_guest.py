@@ -12,9 +12,11 @@ import pytest
 
 from groundup.domain.errors import NoSandboxesError, SandboxError
 from groundup.inside.supervisor import pack
-from groundup.sandbox.guest import SupervisedSandbox
+from groundup.sandbox.composition import Composition
+from groundup.sandbox.guest import SupervisedSandbox, _check_file
+from groundup.sandbox.launcher.wire import STAGE
 from groundup.sandbox.launcher_link import Event
-from groundup.sandbox.protocol import SandboxSpec
+from groundup.sandbox.protocol import Ending, SandboxSpec
 
 
 class Launching:
@@ -122,3 +124,66 @@ async def test_an_end_that_was_no_fault_of_the_guest(cause: str, tmp_path: Path)
     launching.tell(Event(event="ended", key="1", cause=cause))
     with pytest.raises(SandboxError, match="was lost"):
         assert sandbox.ended
+
+
+@pytest.mark.parametrize(
+    ("code", "kills", "refused", "ending"),
+    [
+        (0, 1, 1, Ending.EXITED),
+        (1, 0, 0, Ending.EXITED),
+        (1, 1, 0, Ending.MEMORY),
+        (-9, 1, 1, Ending.MEMORY),
+        (1, 0, 1, Ending.PROCESSES),
+        (-25, 0, 0, Ending.DISK),
+        (-25, 0, 1, Ending.DISK),
+        (25, 0, 0, Ending.EXITED),
+        (OSError(12, "no memory"), 0, 0, Ending.MEMORY),
+        (OSError(11, "no process"), 0, 0, Ending.PROCESSES),
+    ],
+)
+async def test_a_limit_ended_a_command_where_the_kernel_counted_it(
+    tmp_path: Path, code: object, kills: int, refused: int, ending: Ending
+) -> None:
+    """Since the command began; its exit code is its own word, but for a file that was too large."""
+    (tmp_path / "memory.oom_control").write_text(f"oom_kill {3 + kills}\n")
+    (tmp_path / "pids.events").write_text(f"max {5 + refused}\n")
+    sandbox, launching = await a_sandbox(tmp_path)
+    groups = {"memory": str(tmp_path), "pids": str(tmp_path)}
+    launching.tell(Event(event="opening", key="1", version=1, groups=groups))
+    assert sandbox._ending(code, 3, 5) is ending
+    launching.tell(Event(event="ended", key="1"))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "told"),
+    [
+        (OSError(5, "gone"), OSError, "gone"),
+        (22, ValueError, "here is not a regular file"),
+        (2, FileNotFoundError, "No such file or directory: 'here'"),
+        (13, PermissionError, "Permission denied: 'here'"),
+        (-9, InterruptedError, "Interrupted"),
+    ],
+)
+def test_what_kept_a_file_from_being_read_is_raised(code: object, kind: type[Exception], told: str) -> None:
+    """As the error that it was in the guest; a helper that was killed was interrupted."""
+    with pytest.raises(kind, match=told):
+        _check_file(code, "here")
+    _check_file(0, "here")
+
+
+@pytest.mark.parametrize("staged", [True, False])
+def test_what_a_sandbox_shows_is_named_once(tmp_path: Path, staged: bool) -> None:
+    """By its own path, or where it is bound for a guest's user who could not reach that."""
+    composition = Composition(tmp_path, staged=staged)
+    (tmp_path / "lib").mkdir()
+    names = [composition.source(tmp_path / name) for name in ("a", "b", "a")]
+    program = composition.program(tmp_path / "bin" / "python", tmp_path / "lib")
+    if not staged:
+        assert (names, program) == ([str(tmp_path / name) for name in "aba"], str(tmp_path / "bin" / "python"))
+        assert composition.sources == {}
+        return
+    assert names == [f"{STAGE}/{number}" for number in (0, 1, 0)]
+    assert composition.program(tmp_path / "bin" / "python", tmp_path / "none") == str(tmp_path / "bin" / "python")
+    assert (composition.sources["0"], composition.sources["lib"]) == (tmp_path / "a", tmp_path / "lib")
+    place, _, inner = program.removeprefix(f"{STAGE}/").partition("/")
+    assert (composition.sources[place], inner) == (tmp_path, "bin/python")
