@@ -76,7 +76,7 @@ async def test_what_cannot_be_installed_is_a_fact_and_the_fallback_stands_in(
 
     assert found.outcome is outcome
     assert found.message.startswith(message)
-    assert len(found.message) <= 300
+    assert len(found.message) == 300 or len(found.message) < len(message) + 2
     assert {(asked.python, asked.with_pip) for asked in builder.asked} == {("3.9", True)}
     if text == "django\n":
         first = builder.asked.pop(0)
@@ -109,6 +109,7 @@ def test_who_requires_itself_is_imported_from_where_it_lies() -> None:
         ({FILE: "six\n" + "#" * (2**20 - 4)}, None),
         ({FILE: "six\n" + "#" * (2**20 - 3)}, "requirements.txt has more than 1048576 bytes"),
         ({FILE: "--hash=x six\n"}, "'--hash=x six' is not a requirement by name"),
+        ({FILE: f"-r {'y/' * 200}y\n"}, "y/" * 150),
     ],
 )
 def test_files_that_are_included_are_read_to_a_bound(
