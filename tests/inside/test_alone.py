@@ -13,8 +13,8 @@ from groundup.environments.interpreters import present_interpreter
 
 PROGRAMS = sorted(path.name for path in Path(inside.__file__).parent.glob("*.py") if path.name != "__init__.py")
 BESIDE_TESTS = (
-    "runner.py", "demands.py", "lacking.py", "origins.py", "spectrum.py", "changes.py", "mends.py", "failing.py",
-    "undoing.py", "exchanges.py",
+    "runner.py", "demands.py", "lacking.py", "origins.py", "spectrum.py", "changes.py", "missing.py", "live.py",
+    "mends.py", "failing.py", "undoing.py", "exchanges.py", "afar.py", "watched.py",
 )  # fmt: skip
 """What an environment's own Python loads, of which tasks have 3.7."""
 BROUGHT = {"pytest", "_pytest"}

@@ -12,6 +12,7 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.probable import check_place, field_place, probable_place, status_place, statuses
 from groundup.grading.submitted_sources import Sources, block_end
+from groundup.inside.origins import TRIED
 from groundup.sandbox.protocol import WORKSPACE
 
 CHAINED = "The above exception was the direct cause of the following exception:"
@@ -101,7 +102,7 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
     found = {}
     for test, result in results.items():
         asked = [*_EXCHANGE.finditer(result.demand)]
-        if result.outcome not in ("failed", "error") or not asked:
+        if result.outcome == "passed" or not asked:
             continue
         method, address, status, answer = asked[-1].groups()
         handler = sources.handler(method, address)
@@ -115,6 +116,9 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
             spans = [handler, *_helpers([handler], sources)]
             further = _helpers(spans, sources)
             got, wanted = statuses(result.message, result.demand, status)
+            found[test] = result.but(calls=sources.answering(handler))
+            if TRIED.search(result.probably):
+                continue
             probably = (
                 check_place(got, wanted, sources, spans)
                 or check_place(got, wanted, sources, further)
@@ -122,7 +126,7 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
                 or probable_place(result.message, result.demand, sources)
                 or field_place(result.message, result.demand, sources, spans)
             )
-            found[test] = result.but(calls=sources.answering(handler), probably=probably)
+            found[test] = found[test].but(probably=probably or result.probably)
         elif status in _NOT_FOUND and (like := sources.route_like(method, address)) is not None:
             found[test] = result.but(probably=sources.shown(*like))
     return found

@@ -17,7 +17,7 @@ from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
-from groundup.inside.origins import PASSES_WITH, RUN_BY_LOST
+from groundup.inside.origins import RUN_BY_LOST, TRIED
 from groundup.sandbox.protocol import WORKSPACE
 
 _LACKS = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
@@ -117,7 +117,7 @@ def with_guesses(tests: tuple[TestResult, ...], submission: Path) -> tuple[TestR
 
 
 def _guessed(lost: _Lost, sources: Sources) -> _Lost:
-    if PASSES_WITH in lost.probably:
+    if TRIED.search(lost.probably):
         return lost
     place = probable_place(lost.message, lost.demand, sources)
     is_vague = place and lost.probably.endswith(RUN_BY_LOST)

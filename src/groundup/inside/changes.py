@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import difflib
+import operator
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,8 +17,22 @@ from typing import Any, NamedTuple
 _LARGEST = 512 * 1024
 _NAMES = 6
 """Other variables of a function that are tried in the place of one."""
+_STEP = 2
+"""By how much a number may be wrong that a constant made so."""
 _PLACES = 3
 """Of a literal in a wrong text."""
+_TWINS: dict[str, tuple[str, ...]] = {}
+"""Functions and methods that are taken for one another."""
+for _some in (
+    "any all", "min max", "floor ceil", "lower upper", "startswith endswith", "strip lstrip rstrip",
+    "append extend", "keys values items", "find rfind", "split rsplit", "partition rpartition", "pop get",
+    "union intersection difference", "match fullmatch search", "add discard", "update setdefault",
+    "islower isupper", "isdigit isalnum isalpha", "ljust rjust",
+):  # fmt: skip
+    for _one in _some.split():
+        _TWINS[_one] = tuple(other for other in _some.split() if other != _one)
+TIERS = TOLD, SLIP, STATE, LESS, CRUDE = range(5)
+"""What a failure tells, a slip of the pen, what lost tests alone give a function, and the rest."""
 _OTHER: dict[Any, tuple[Any, ...]] = {
     ast.Lt: (ast.LtE, ast.Gt, ast.GtE),
     ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
@@ -47,13 +63,15 @@ _OTHER: dict[Any, tuple[Any, ...]] = {
 class CodeChange:
     """One part of a syntax tree and what may stand in its place."""
 
-    __slots__ = ("_field", "_index", "_parent", "line", "new", "statement", "tier")
+    __slots__ = ("_before", "_field", "_index", "_parent", "line", "new", "statement", "tier")
 
-    def __init__(self, parent: Any, field: str, index: int | None, new: Any, tier: int, statement: Any) -> None:
+    def __init__(
+        self, parent: Any, field: str, index: int | None, new: Any, tier: int, statement: Any, before: str = ""
+    ) -> None:
         self._parent, self._field, self._index = parent, field, index
+        self._before = before
         self.new = new
         self.tier = tier
-        """0: a slip of the pen; 2: crude."""
         self.statement = statement
         old = getattr(parent, field)
         old = old if index is None else old[index]
@@ -71,8 +89,12 @@ class CodeChange:
 
     def words(self) -> str:
         """Return the statement as it is now, in its first line; "" where Python cannot write it."""
+        node = self.statement
+        if self.new is node:  # what was there is a whole statement
+            held = getattr(self._parent, self._field)
+            node = held if self._index is None else held[self._index]
         try:
-            return str(ast.unparse(self.statement)).partition("\n")[0]
+            return self._before + " ".join(str(ast.unparse(node)).split("\n")[: 2 if self._before else 1])
         except Exception:  # noqa: BLE001 - Python 3.8, or a tree that cannot be written
             return ""
 
@@ -104,14 +126,14 @@ class Function:
                     best, size = range(one.lineno, end + 1), end - one.lineno
         return best
 
-    def changes(self, pairs: Sequence[tuple[Any, Any]]) -> list[CodeChange]:
-        """Return what may be changed; *pairs*: values that differ, of which one is wrong."""
-        if self.is_assignment:
-            return [*_in(self.node, self.node, (), pairs)]
-        arguments = self.node.args
-        every = [*arguments.args, *arguments.kwonlyargs, *getattr(arguments, "posonlyargs", ())]
-        names = [one.arg for one in every][:_NAMES]
-        return [*_in(self.node, self.node, names, pairs)]
+    def changes(self, pairs: Sequence[tuple[Any, Any]], words: Sequence[str] = ()) -> list[CodeChange]:
+        """Return what may be changed.
+
+        *pairs*: values that differ, of which one is wrong; *words*: texts of the failure.
+        """
+        told = [wrap for wrap in _WRAPS if any(_leads(wrap, *pair) for pair in pairs)]
+        scope = Scope(names_in(self.node), _texts_in(self.node), pairs, words, told)
+        return [*_in(self.node, self.node, scope)]
 
     def alone(self, path: str) -> types.CodeType:
         """Compile an assignment as it is now, without the classes around it."""
@@ -155,17 +177,44 @@ def _outermost(body: Sequence[Any], classes: tuple[str, ...]) -> Iterator[Functi
             yield from _outermost(getattr(node, "orelse", []), classes)
 
 
+class Scope(NamedTuple):
+    """What a changed part may be made of."""
+
+    names: Sequence[str]
+    """Arguments and variables of the function."""
+    texts: Sequence[str]
+    """Its other short literals."""
+    pairs: Sequence[tuple[Any, Any]]
+    words: Sequence[str]
+    told: Sequence[str]
+    """By what a wrong value of the failure becomes the right one."""
+
+
 class _Around(NamedTuple):
     """Where a part of a tree stands."""
 
     parent: Any
     field: str
-    names: Sequence[str]
-    """The function's arguments."""
-    pairs: Sequence[tuple[Any, Any]]
+    scope: Scope
 
 
-def _in(node: Any, statement: Any, names: Sequence[str], pairs: Sequence[tuple[Any, Any]]) -> Iterator[CodeChange]:
+def names_in(node: Any) -> list[str]:
+    """Return the arguments and variables of a function."""
+    names: dict[str, None] = {}
+    for one in ast.walk(node):
+        if isinstance(one, ast.arg):
+            names.setdefault(one.arg)
+        elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            names.setdefault(one.id)
+    return [*names][:_NAMES]
+
+
+def _texts_in(node: Any) -> list[str]:
+    texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    return [*dict.fromkeys(one for one in texts if one.isidentifier())][:_NAMES]
+
+
+def _in(node: Any, statement: Any, scope: Scope) -> Iterator[CodeChange]:
     """Yield the changes below a node."""
     for field, held in ast.iter_fields(node):
         if field in ("decorator_list", "annotation", "returns", "ctx"):
@@ -176,10 +225,10 @@ def _in(node: Any, statement: Any, names: Sequence[str], pairs: Sequence[tuple[A
                 continue  # a default was made when the function was
             own = part if isinstance(part, ast.stmt) else statement
             may_hang = isinstance(node, ast.While) and field == "test"
-            for tier, new in _variants(part, _Around(node, field, names, pairs)):
+            for tier, new in _variants(part, _Around(node, field, scope)):
                 at, put = number if many else None, ast.copy_location(new, part)
-                yield CodeChange(node, field, at, put, max(tier, int(may_hang)), own)
-            yield from _in(part, own, names, pairs)
+                yield CodeChange(node, field, at, put, max(tier, LESS if may_hang else TOLD), own)
+            yield from _in(part, own, scope)
 
 
 def _variants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
@@ -187,84 +236,131 @@ def _variants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     kind = type(node)
     if kind in _VARIANTS:
         yield from _VARIANTS[kind](node, around)
+    if isinstance(node, ast.expr) and around.field in _VALUES and isinstance(around.parent, _GIVING):
+        for wrap in around.scope.told:
+            yield LESS, _WRAPS[wrap][1](node)
     if around.field in ("test", "ifs") and kind is not ast.Constant:
         if kind not in (ast.Compare, ast.UnaryOp):
-            yield 0, ast.UnaryOp(op=ast.Not(), operand=node)
-        yield 2, _constant(True)
-        yield 2, _constant(False)
+            yield SLIP, ast.UnaryOp(op=ast.Not(), operand=node)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield LESS, ast.Compare(left=node, ops=[ast.IsNot()], comparators=[_constant(None)])
+        yield CRUDE, _constant(True)
+        yield CRUDE, _constant(False)
 
 
 def _constants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     value = node.value
+    if isinstance(value, str) and (not value or isinstance(around.parent, ast.Expr)):
+        return
+    told = [one for wrong, right in around.scope.pairs for one in _told(value, wrong, right)]
     others: list[Any] = []
-    for wrong, right in around.pairs:
-        if type(value) is type(wrong) and value == wrong:
-            others.append(right)
-        elif isinstance(value, str) and value and isinstance(wrong, str) and isinstance(right, str):
-            others += _mended_texts(value, wrong, right)
     if isinstance(value, bool):
         others.append(not value)
     elif isinstance(value, (int, float)):
         others += [value + 1, value - 1, 0]
     elif value is None:
         others += [True, False]
-    elif isinstance(value, str) and value and not isinstance(around.parent, ast.Expr):
-        others.append("")
-    for other in others:
-        is_same = type(other) is type(value) and other == value
-        if not is_same and (not isinstance(around.parent, ast.JoinedStr) or isinstance(other, str)):
-            yield 0, _constant(other)
+    elif isinstance(value, str):
+        told += difflib.get_close_matches(value, [one for one in around.scope.words if one != value], 2, 0.6)
+    crude = ["", value.swapcase(), *around.scope.texts] if isinstance(value, str) else ()
+    for tier, some in ((TOLD, told), (SLIP, others), (CRUDE, crude)):
+        for other in some:
+            is_same = type(other) is type(value) and other == value
+            if not is_same and (not isinstance(around.parent, ast.JoinedStr) or isinstance(other, str)):
+                yield tier, _constant(other)
+
+
+def _told(value: Any, wrong: Any, right: Any) -> Iterator[Any]:
+    """Yield what a constant would be, were a value right instead of wrong."""
+    if type(value) is type(wrong) and value == wrong:
+        yield right
+    elif isinstance(value, str) and isinstance(wrong, str) and isinstance(right, str):
+        yield from _mended_texts(value, wrong, right)
+    elif {type(value), type(wrong), type(right)} <= {int, float} and abs(right - wrong) <= _STEP:
+        yield value + right - wrong
 
 
 def _comparisons(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
-    for number, operator in enumerate(node.ops):
-        for kind in _OTHER.get(type(operator), ()):
-            yield 0, _but(node, ops=[*node.ops[:number], kind(), *node.ops[number + 1 :]])
+    for number, one in enumerate(node.ops):
+        for kind in _OTHER.get(type(one), ()):
+            yield SLIP, _but(node, ops=[*node.ops[:number], kind(), *node.ops[number + 1 :]])
+    if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and getattr(node.comparators[0], "value", 0) is None:
+        is_none = isinstance(node.ops[0], ast.Is)
+        yield LESS, ast.UnaryOp(op=ast.Not(), operand=node.left) if is_none else node.left
 
 
 def _truths(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
-    yield 0, _but(node, op=_OTHER[type(node.op)][0]())
+    yield SLIP, _but(node, op=_OTHER[type(node.op)][0]())
     for number in range(len(node.values)):
         rest = [one for at, one in enumerate(node.values) if at != number]
-        yield 1, rest[0] if len(rest) == 1 else _but(node, values=rest)
+        yield LESS, rest[0] if len(rest) == 1 else _but(node, values=rest)
+    if isinstance(node.op, ast.Or) and len(node.values) == 2 and around.field not in ("test", "ifs"):
+        first, second = node.values
+        is_none = ast.Compare(left=first, ops=[ast.Is()], comparators=[_constant(None)])
+        yield LESS, ast.IfExp(test=is_none, body=second, orelse=first)
 
 
 def _signs(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
-    yield 0, node.operand
+    yield SLIP, node.operand
 
 
 def _operations(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     for kind in _OTHER.get(type(node.op), ()):
-        yield 0, _but(node, op=kind())
-    if isinstance(node, ast.BinOp):
-        yield 0, node.left
-        yield 0, node.right
-    else:
+        yield SLIP, _but(node, op=kind())
+    if not isinstance(node, ast.BinOp):
         yield from _statements(node, around)
+        return
+    yield SLIP, node.left
+    yield SLIP, node.right
+    yield LESS, _but(node, left=node.right, right=node.left)
+    if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) and len(node.left.elts) == 1:
+        times = ast.Call(func=ast.Name(id="range", ctx=ast.Load()), args=[node.right], keywords=[])
+        each = ast.comprehension(target=ast.Name(id="_", ctx=ast.Store()), iter=times, ifs=[], is_async=0)
+        yield SLIP, ast.ListComp(elt=node.left.elts[0], generators=[each])  # each its own, not one many times
 
 
 def _reads(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
-    if not isinstance(node.ctx, ast.Load) or around.field == "func":
+    if not isinstance(node.ctx, ast.Load):
+        return
+    if around.field == "func":
+        name = node.attr if isinstance(node, ast.Attribute) else node.id
+        for twin in _TWINS.get(name, ()):
+            yield SLIP, _but(node, attr=twin) if isinstance(node, ast.Attribute) else _but(node, id=twin)
         return
     if isinstance(around.parent, (ast.BinOp, ast.Compare, ast.Call, ast.Subscript, ast.Slice, ast.Return)):
         for kind in (ast.Add, ast.Sub):
-            yield 1, ast.BinOp(left=node, op=kind(), right=_constant(1))
+            yield LESS, ast.BinOp(left=node, op=kind(), right=_constant(1))
     if isinstance(node, ast.Name):
-        for name in around.names:
+        for name in around.scope.names:
             if name != node.id:
-                yield 2, ast.Name(id=name, ctx=ast.Load())
+                yield CRUDE, ast.Name(id=name, ctx=ast.Load())
 
 
 def _statements(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return  # such as a docstring
-    yield (1 if isinstance(node, ast.Expr) else 2), ast.Pass()
+    if isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Await)):
+        yield SLIP, ast.Return(value=node.value)  # what was made is dropped
+        for given in dict.fromkeys(getattr(one, "id", "") for one in ast.walk(node.value)):
+            if given in around.scope.names:
+                yield SLIP, ast.Assign(targets=[ast.Name(id=given, ctx=ast.Store())], value=node.value)
+    yield (LESS if isinstance(node, ast.Expr) else CRUDE), ast.Pass()
+
+
+def _ends_of_turn(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    yield SLIP, ast.Continue() if isinstance(node, ast.Break) else ast.Break()
+    yield CRUDE, ast.Pass()
+
+
+def _handlers(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    if node.type is not None:
+        yield LESS, _but(node, type=ast.copy_location(ast.Name(id="Exception", ctx=ast.Load()), node))
 
 
 def _returns(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     if node.value is not None and not isinstance(node.value, ast.Constant):
         for value in (None, True, False):
-            yield 2, ast.Return(value=_constant(value))
+            yield CRUDE, ast.Return(value=_constant(value))
 
 
 def _mended_texts(literal: str, wrong: str, right: str) -> Iterator[str]:
@@ -280,22 +376,67 @@ def _mended_texts(literal: str, wrong: str, right: str) -> Iterator[str]:
 
 
 def _slices(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
-    yield 0, _but(node, lower=_constant(1) if node.lower is None else None)
+    yield SLIP, _but(node, lower=_constant(1) if node.lower is None else None)
     last = ast.UnaryOp(op=ast.USub(), operand=_constant(1))
-    yield 0, _but(node, upper=last if node.upper is None else None)
+    yield SLIP, _but(node, upper=last if node.upper is None else None)
 
 
 def _calls(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     function, given = node.func, node.args
     is_open = any(isinstance(one, ast.Starred) for one in given)
     if isinstance(function, ast.Attribute) and getattr(function.value, "id", "") not in ("self", "cls"):
-        yield 1, function.value  # without the method
+        yield LESS, function.value  # without the method
     if len(given) == 1 and not node.keywords and not is_open:
-        yield 1, given[0]
-    if len(given) == 2 and not is_open:
-        yield 1, _but(node, args=given[::-1])
+        yield LESS, given[0]
+    for at in range(1, 1 if is_open else min(len(given), _NAMES)):
+        yield LESS, _but(node, args=[*given[: at - 1], given[at], given[at - 1], *given[at + 1 :]])
+    for name in around.scope.names:
+        yield CRUDE, ast.Name(id=name, ctx=ast.Load())
     for number in range(len(node.keywords)):
-        yield 2, _but(node, keywords=[one for at, one in enumerate(node.keywords) if at != number])
+        yield CRUDE, _but(node, keywords=[one for at, one in enumerate(node.keywords) if at != number])
+    if getattr(function, "attr", getattr(function, "id", "")) in ("sorted", "sort") and not node.keywords:
+        yield LESS, _but(node, keywords=[ast.keyword(arg="reverse", value=_constant(True))])
+
+
+def _called(name: str) -> Callable[[Any], Any]:
+    return lambda node: ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=[node], keywords=[])
+
+
+def _asked(name: str) -> Callable[[Any], Any]:
+    return lambda node: ast.Call(func=ast.Attribute(value=node, attr=name, ctx=ast.Load()), args=[], keywords=[])
+
+
+_KINDS = (str, int, float, bool, list, tuple, set, dict, sorted, abs, round)
+_WRAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    **{kind.__name__: (kind, _called(kind.__name__)) for kind in _KINDS},
+    **{
+        name: (getattr(str, name), _asked(name))
+        for name in ("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize")
+    },
+    "-": (operator.neg, lambda node: ast.UnaryOp(op=ast.USub(), operand=node)),
+    "[::-1]": (
+        lambda value: value[::-1],
+        lambda node: ast.Subscript(
+            value=node,
+            slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(op=ast.USub(), operand=_constant(1))),
+            ctx=ast.Load(),
+        ),
+    ),
+}
+"""What is done to a value, and to the part of a tree that gives it."""
+_VALUES = ("value", "values", "args", "elts")
+_GIVING = (ast.Return, ast.Assign, ast.AnnAssign, ast.Call, ast.Dict, ast.keyword, ast.Yield, ast.List, ast.Tuple)
+
+
+def _leads(wrap: str, wrong: Any, right: Any) -> bool:
+    """Say whether a wrong value becomes the right one."""
+    try:
+        made = _WRAPS[wrap][0](wrong)
+        return bool(
+            type(made) is type(right) and made == right and not (type(wrong) is type(right) and wrong == right)
+        )
+    except Exception:  # noqa: BLE001 - not for such a value
+        return False
 
 
 _VARIANTS: dict[Any, Callable[[Any, _Around], Iterator[tuple[int, Any]]]] = {
@@ -313,6 +454,9 @@ _VARIANTS: dict[Any, Callable[[Any, _Around], Iterator[tuple[int, Any]]]] = {
     ast.Assign: _statements,
     ast.Raise: _statements,
     ast.Delete: _statements,
+    ast.Break: _ends_of_turn,
+    ast.Continue: _ends_of_turn,
+    ast.ExceptHandler: _handlers,
     ast.Return: _returns,
 }
 

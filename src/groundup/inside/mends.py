@@ -10,13 +10,12 @@ import __future__
 
 import contextlib
 import functools
-import gc
+import itertools
 import json
 import os
 import re
 import select
 import signal
-import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,17 +23,17 @@ from typing import Any
 
 _LINES = 80
 """Of a test, the most suspicious ones, that are changed."""
-_WITNESSES = 16
-"""Passing tests that must still pass, of those that run the changed function."""
-_LOST = 24
-"""Lost tests of which it is asked whether a change mends them, too."""
-_ENDED = 3
-"""Trials of a line that may end their process, or hang."""
+_AT_ONCE = 48
+"""Changes that are tried in one process."""
+_ENDED = 4
+"""Of these, those that may end their process, or hang."""
 _GROUPS = 4
 """Parts of the time for the causes that come first."""
 _FUTURE = functools.reduce(
     int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
+_MISHAPS = ("NameError", "UnboundLocalError", "TypeError", "SyntaxError")
+"""How tests fail by a change that does not fit."""
 _DIGITS = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _PATIENCE_S = 0.05
 """Processor time of a trial, besides a multiple of what the test took."""
@@ -47,32 +46,62 @@ _MOST = 4000
 class Mend:
     """A change after which tests pass."""
 
-    def __init__(self, path: str, line: int, words: str, tests: Sequence[tuple[str, int]], tier: int) -> None:
+    def __init__(
+        self, path: str, line: int, words: str, tests: Sequence[tuple[str, int]], *, passes: bool
+    ) -> None:
         self.path, self.line, self.words = path, line, words
         self.tests = tests
-        self.tier = tier
+        self.passes = passes
+        """Whether they do; else the first one fails later, with something else."""
+
+
+class Bench:
+    """The submission's functions in this process, where each trial gets a process of its own."""
+
+    witnesses = 16
+    """Passing tests that must still pass, of those that run the changed function."""
+    lost = 24
+    """Lost tests of which it is asked whether a change mends them, too."""
+
+    def __init__(self, live: Any, clock: Any) -> None:
+        self._live = live
+        self._clock = clock
+        self.forget = live.forget
+        self.undo = live.undo
+
+    def source(self, path: str) -> str:
+        """Return where the text of a file lies."""
+        return path
+
+    def tried(self, trials: Callable[[], Iterator[Any]], most: int, patience: float) -> list[Any]:
+        """Return what *trials* yields, until one takes more than *patience* of processor time."""
+        return _forked(trials, most, patience, self._clock)
+
+    def put_in(self, path: str, function: Any) -> bool:
+        """Let a function, or an assignment, run as it is now; say whether that changes anything."""
+        if function.is_assignment:
+            return bool(self._live.assign(path, function.classes, function.alone(path)))
+        live = self._live.within(path, function.first, function.last)
+        flags = live[0].__code__.co_flags & _FUTURE if live else 0
+        codes: dict[tuple[str, int], types.CodeType] = {}
+        for code in function.codes(path, flags):
+            codes.setdefault((code.co_name, code.co_firstlineno), code)
+        return bool(self._live.put(live, codes))
 
 
 class Workshop:
-    """The submission's functions, and the changes that are tried in them."""
+    """The changes that are tried in the submission's functions."""
 
-    def __init__(
-        self, changes: Any, is_own: Callable[[types.CodeType], bool], passing: Sequence[Any], clock: Any
-    ) -> None:
+    def __init__(self, changes: Any, missing: Any, bench: Any, passing: Sequence[Any], clock: Any) -> None:
         self._module = changes
+        self._missing = missing
+        self._bench = bench
         self._clock = clock
         self._spent_s: dict[Any, float] = {}
+        self._failures: dict[Any, str] = {}
         self._passing = passing
         self._files: dict[str, list[Any]] = {}
-        self._live: dict[str, list[Any]] = {}
-        self._caches: list[Any] = []
-        gc.unfreeze()
-        for found in gc.get_objects():
-            kind = type(found)
-            if kind is types.FunctionType and is_own(found.__code__):
-                self._live.setdefault(found.__code__.co_filename, []).append(found)
-            elif kind is functools._lru_cache_wrapper:
-                self._caches.append(found)
+        self._donors: dict[str, list[Any]] = {}
 
     def mends(
         self, lost: Sequence[Any], suspicion: Mapping[Any, float], rank: Any, until: float
@@ -85,51 +114,83 @@ class Workshop:
                 return
             kinds = len({_kind(one) for one in left})
             share = (until - self._clock.now()) / min(kinds, _GROUPS)
-            found = self._mend(first, left, rank(first.lines, suspicion), self._clock.now() + share)
+            lines = rank(first.lines, suspicion)
+            is_flat = suspicion.get(lines[0]) == suspicion.get(lines[-1]) and len(lines) > _LINES
+            found = self._mend(first, left, lines, self._clock.now() + share, is_flat=is_flat)
             if found is not None:
                 yield found
-            done = set(found.tests) if found is not None else set()
-            left = [one for one in left if one.key not in done and (not one.lines or _kind(one) != _kind(first))]
+            if found is not None:
+                left = [one for one in left if one.key not in found.tests]
+            else:
+                left = [one for one in left if not one.lines or _kind(one) != _kind(first)]
 
-    def _mend(self, first: Any, left: Sequence[Any], lines: Sequence[Any], until: float) -> Mend | None:
-        """Return the change that mends *first* and most of those that are *left*."""
+    def _mend(
+        self, first: Any, left: Sequence[Any], lines: Sequence[Any], until: float, *, is_flat: bool
+    ) -> Mend | None:
+        """Return the change that mends *first* and most of those that are *left*.
+
+        *is_flat*: whether no line is more suspicious than others, so that many trials are not worth their time.
+        """
         best: Mend | None = None
         if not self._loses(first):
             return None
         places = self._places(first, lines)
-        for tier in (0, 1, 2):
-            for path, function, line in places:
-                if self._clock.now() > until:
-                    return best
-                made = [
-                    one for one in self._changes(path, function, first) if one.line == line and one.tier == tier
-                ]
-                if not made:
-                    continue
-                passing = self._passing_changes(path, function, made, first)
-                for change in passing:
+        told, slip, state, less, crude = self._module.TIERS
+        for tier in (told, slip) if is_flat else (told, slip, state, less, crude):
+            made = self._made(places, tier, first)
+            if tier == state:
+                made = self._first_in_time([*made], first)
+            while self._clock.now() < until:
+                some = [*itertools.islice(made, _AT_ONCE)]
+                if not some:
+                    break
+                for path, function, change in self._passing_changes(some, first, until):
                     found = self._proven(path, function, change, first, left)
                     if found is not None and (best is None or len(found.tests) > len(best.tests)):
                         best = found
-                        if len(found.tests) >= min(len(left), _LOST):
+                        if len(found.tests) >= min(len(left), self._bench.lost):
                             return found
-            if best is not None and tier < 2:
+                if best is not None and tier == state:
+                    return best
+            if best is not None and tier > told:
                 return best
         return best
+
+    def _made(self, places: Sequence[Any], tier: int, first: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the changes of one tier at some places, in their order."""
+        for path, function, line in places:
+            for one in self._changes(path, function, first):
+                if one.line == line and one.tier == tier:
+                    yield path, function, one
+
+    @staticmethod
+    def _first_in_time(made: Sequence[Any], first: Any) -> Iterator[Any]:
+        """Return changes with those of the function first where one of its lines could be changed first."""
+        orders = {(code.co_filename, line): order for (code, line), order in first.lines.items()}
+        begins: dict[Any, int] = {}
+        for path, function, change in made:
+            order = orders.get((path, change.line), 0)
+            begins[function] = min(begins.get(function, order), order)
+        return iter(sorted(made, key=lambda one: begins[one[1]]))
 
     def _loses(self, first: Any) -> bool:
         """Say whether a test is lost without a change, and remember what it took."""
 
         def trials() -> Iterator[Any]:
             began = time.process_time()
-            passes = self._passes(first.item)
-            yield [passes, time.process_time() - began]
+            failed = self._failed(first.item)
+            yield [failed, time.process_time() - began]
 
-        said = _forked(trials, 1, _SLOW_S + 5 * float(first.seconds), self._clock)
-        if not said or said[0][0] is not False:
+        said = self._bench.tried(trials, 1, _SLOW_S + 5 * float(first.seconds))
+        if not said or said[0][0] is None:
             return False
         self._spent_s[first.key] = float(said[0][1])
+        self._failures[first.key] = str(said[0][0])
         return True
+
+    def _is_later(self, failed: str | None, first: Any) -> bool:
+        """Say whether a test that wants an exception got one, and fails then with something else."""
+        return failed not in (None, "", self._failures.get(first.key), first.raises, *_MISHAPS)
 
     def _patience(self, *tests: Any) -> float:
         """Return how much processor time one of some tests may take."""
@@ -157,136 +218,114 @@ class Workshop:
 
     def _functions(self, path: str) -> list[Any]:
         if path not in self._files:
-            self._files[path] = []
+            self._files[path] = self._donors[path] = []
             with contextlib.suppress(Exception):  # no file, or not this Python's language
-                self._files[path] = self._module.functions_of(path)
+                self._files[path] = self._module.functions_of(self._bench.source(path))
+                self._donors[path] = self._missing.donors(self._files[path])
         return self._files[path]
 
     def _changes(self, path: str, function: Any, first: Any) -> list[Any]:
         if function.made_for is not first:
-            function.made, function.made_for = function.changes(first.pairs), first
-        made: list[Any] = function.made
-        return made
+            made = [*function.changes(first.pairs, first.words)]
+            made += self._missing.inserted(self._module, function, self._donors[path])
+            if first.raises and not function.is_assignment:
+                lost, passing = self._states(path, function, [first]), self._states(path, function, self._passing)
+                made += self._missing.by_state(self._module, function, first.raises, lost, passing)
+            function.made, function.made_for = made, first
+        found: list[Any] = function.made
+        return found
 
-    def _passing_changes(self, path: str, function: Any, changes: Sequence[Any], first: Any) -> list[Any]:
+    @staticmethod
+    def _states(path: str, function: Any, tests: Sequence[Any]) -> dict[int, set[Any]]:
+        """Return by line what the variables of a function were in some tests."""
+        found: dict[int, set[Any]] = {}
+        for one in tests:
+            for (code, line), states in one.states.items():
+                if code.co_filename == path and function.first <= line <= function.last:
+                    found.setdefault(line, set()).update(states)
+        return found
+
+    def _passing_changes(self, changes: Sequence[Any], first: Any, until: float) -> list[Any]:
         """Return those of *changes* after which the test passes; all run in one process."""
 
         def trials(first_number: int) -> Iterator[Any]:
-            for number, change in enumerate(changes[first_number:], first_number):
+            for number, (path, function, change) in enumerate(changes[first_number:], first_number):
+                if self._clock.now() > until:
+                    return
                 with self._changed(path, function, change) as is_made:
-                    yield [number, is_made and self._passes(first.item)]
+                    failed = self._failed(first.item) if is_made else ""
+                    is_later = change.tier == self._module.STATE and self._is_later(failed, first)
+                    yield [number, failed is None or is_later]
 
         passing: list[Any] = []
         begun = 0
         for _ in range(_ENDED):  # what hangs or crashes costs its own trial
-            said = _forked(
-                functools.partial(trials, begun), len(changes) - begun, self._patience(first), self._clock
-            )
+            said = self._bench.tried(functools.partial(trials, begun), len(changes) - begun, self._patience(first))
             passing += [
-                changes[number] for number, passes in said if passes is True and 0 <= number < len(changes)
+                changes[number] for number, is_good in said if is_good is True and 0 <= number < len(changes)
             ]
             begun += len(said) + 1
-            if begun >= len(changes):
+            if begun >= len(changes) or self._clock.now() > until:
                 break
         return passing
 
     def _proven(self, path: str, function: Any, change: Any, first: Any, left: Sequence[Any]) -> Mend | None:
         """Return what *change* mends; None where a passing test is lost by it."""
         near = [one for one in self._passing if any(_is_in(line, path, function) for line in one.lines)]
-        witnesses = sorted(near or self._passing, key=lambda one: one.seconds)[:_WITNESSES]
-        others = [first, *(one for one in left if one is not first)][:_LOST]
+        witnesses = sorted(near or self._passing, key=lambda one: one.seconds)[: self._bench.witnesses]
+        others = [first, *(one for one in left if one is not first)][: self._bench.lost]
 
         def trials() -> Iterator[Any]:
             with self._changed(path, function, change) as is_made:
                 for one in [first, *witnesses, *others[1:]] if is_made else ():
-                    yield self._passes(one.item)
+                    yield self._failed(one.item)
 
         patience = self._patience(first, *witnesses, *others)
-        said = _forked(trials, len(witnesses) + len(others), patience, self._clock)
-        if len(said) <= len(witnesses) or not all(one is True for one in said[: len(witnesses) + 1]):
+        said = self._bench.tried(trials, len(witnesses) + len(others), patience)
+        if len(said) <= len(witnesses) or any(one is not None for one in said[1 : len(witnesses) + 1]):
             return None
-        mended = [one.key for one, passes in zip(others[1:], said[len(witnesses) + 1 :]) if passes is True]  # noqa: B905
+        passes = said[0] is None
+        if not passes and not (change.tier == self._module.STATE and self._is_later(said[0], first)):
+            return None
+        mended = [one.key for one, failed in zip(others[1:], said[len(witnesses) + 1 :]) if failed is None]  # noqa: B905
         change.swap()
         words = change.words()
         change.swap()
-        return Mend(path, change.line, words, [first.key, *mended], change.tier)
+        return Mend(path, change.line, words, [first.key, *mended], passes=passes)
 
     @contextlib.contextmanager
     def _changed(self, path: str, function: Any, change: Any) -> Iterator[bool]:
         """Put a change into the functions, or the variable, that run."""
-        undo: list[Callable[[], None]] = []
+        is_made = False
         try:
             with contextlib.suppress(Exception):  # what cannot be compiled or put in is no mend
                 change.swap()
                 try:
-                    self._put_in(path, function, change, undo)
+                    is_made = self._bench.put_in(path, function)
                 finally:
                     change.swap()
-            yield bool(undo)
+            yield is_made
         finally:
-            for one in undo:
-                one()
+            self._bench.undo()
 
-    def _put_in(self, path: str, function: Any, change: Any, undo: list[Callable[[], None]]) -> None:
-        if function.is_assignment:
-            for module in [*sys.modules.values()]:
-                if getattr(module, "__file__", None) == path:
-                    _assign(module, function, path, undo)
-            return
-        live = [
-            one
-            for one in self._live.get(path, ())
-            if function.first <= one.__code__.co_firstlineno <= function.last
-        ]
-        flags = live[0].__code__.co_flags & _FUTURE if live else 0
-        new: dict[tuple[str, int], types.CodeType] = {}
-        for code in function.codes(path, flags):
-            new.setdefault((code.co_name, code.co_firstlineno), code)
-        for one in live:
-            old = one.__code__
-            code = new.get((old.co_name, old.co_firstlineno))
-            if code is not None and code.co_freevars == old.co_freevars and code != old:
-                one.__code__ = code
-                undo.append(functools.partial(setattr, one, "__code__", old))
-
-    def _passes(self, item: Any) -> bool:
-        """Run a test and say whether it passes."""
-        for cache in self._caches:
-            with contextlib.suppress(Exception):
-                cache.cache_clear()
-        passes = False
-        with contextlib.suppress(BaseException):  # however it fails
+    def _failed(self, item: Any) -> str | None:
+        """Run a test and return by what kind of exception it fails; None: it passes."""
+        self._bench.forget()
+        failed: str | None = ""
+        try:
             with contextlib.suppress(AttributeError):
                 item._initrequest()
             if getattr(item, "_excinfo", None):  # where unittest's failures are kept
                 item._excinfo = None
             item.ihook.pytest_runtest_setup(item=item)
             item.ihook.pytest_runtest_call(item=item)
-            passes = not getattr(item, "_excinfo", None)
+            kept = getattr(item, "_excinfo", None)
+            failed = kept[0].type.__name__ if kept else None
+        except BaseException as problem:  # noqa: BLE001 - however it fails
+            failed = type(problem).__name__
         with contextlib.suppress(BaseException):
             item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
-        return passes
-
-
-def _assign(module: Any, function: Any, path: str, undo: list[Callable[[], None]]) -> None:
-    """Run an assignment again as it is now, and give its new value to whoever has the old one by this name."""
-    owner = module
-    for name in function.classes:
-        owner = getattr(owner, name)
-    made: dict[str, Any] = {}
-    exec(function.alone(path), dict(vars(module)), made)  # noqa: S102 - the submission's own line
-    for name, value in made.items():
-        old = vars(owner)[name]
-        holders = [owner]
-        if not function.classes:
-            holders += [
-                one
-                for one in [*sys.modules.values()]
-                if one is not owner and getattr(one, "__dict__", {}).get(name) is old
-            ]
-        for holder in holders:
-            setattr(holder, name, value)
-            undo.append(functools.partial(setattr, holder, name, old))
+        return failed
 
 
 def _kind(one: Any) -> Any:

@@ -28,19 +28,22 @@ from typing import Any
 CHARS = 300
 PASSES_WITH = " -- the test passes with: "
 """Between a line and what it was changed to for a test to pass."""
+FURTHER_WITH = " -- the test gets further with: "
+"""The same, where it is not all that the test wants."""
+TRIED = re.compile(f"{PASSES_WITH}|{FURTHER_WITH}")
 RUN_BY_LOST = " -- run by lost tests above all"
 """After a line of which nothing else is known."""
 _SECONDS = 12.0
 """Of the child at most, by the clock on the wall: a busy machine keeps most of them from it."""
-_LEAST_S = 2.0
+_LEAST_S = 3.0
 """What it has in any case; otherwise as long as the tests took, so that nobody waits for guesses alone."""
 _BUSY = 3
 """By the clock on the wall, so many times what it has, while it waits for a processor."""
 _PROCESSOR_S = 4
 """Processor time of the child."""
-_OF_LOST = 0.4
+_OF_LOST = 0.3
 """Of the time, what following lost tests may take; the others are asked whether a change mends them, too."""
-_OF_PASSING = 0.25
+_OF_PASSING = 0.2
 """Of the time that is left, what passing tests have."""
 _TESTS = 40
 _PASSED = 60
@@ -51,6 +54,8 @@ _ONE_TEST_S = 1.0
 _MEMORY = 256 * 1024**2
 """How much more than its parent the child may take."""
 _CALLS = 200_000
+_CALLS_S = 0.15
+"""Processor time that looking at the calls of one test may take."""
 _LAST = 3
 """Calls of a test before its end among which the one is that gave it a value which many functions return."""
 _MARKS = 3
@@ -67,6 +72,9 @@ _SAID = re.compile(
 )
 """How pytest and unittest tell a value that is compared with none."""
 _NOT_RAISED = re.compile(r"^Failed: DID NOT RAISE\b|^(?:AssertionError: )?[\w.()', ]+ not raised\b")
+_EXPECTED = re.compile(r"DID NOT RAISE (?:<class ')?([\w.]+)|expected inside pytest\.raises\((\w+)")
+_QUOTED = re.compile(r"'([^'\n]{1,60})'|\"([^\"\n]{1,60})\"|[?&](\w+)=")
+_WORDS = 40
 _LENGTH = re.compile(r"^ *\+ +where (\d+) = len\(", re.MULTILINE)
 """How pytest tells the length of a value that was compared."""
 
@@ -188,8 +196,17 @@ def marks_of(left: Any, right: Any, children: Sequence[Any], depth: int = 0) -> 
 def pairs(demands: Any) -> list[tuple[Any, Any]]:
     """Return the plain values in which the last comparison's sides differ, in both directions."""
     pair = demands.pair
-    found = [] if pair is None else [*_leaves(pair[0], pair[1], demands.module.KINDS)]
+    if pair is None:
+        return []
+    whole = _copied(pair[0]), _copied(pair[1])
+    found = [*_leaves(pair[0], pair[1], demands.module.KINDS)]
+    found = [whole, *found] if None not in whole and whole not in found else found
     return [one for left, right in found[:_PAIRS] for one in ((left, right), (right, left))]
+
+
+def words(said: str) -> list[str]:
+    """Return the texts in quotes, and the names of a query, in what is said of a failure."""
+    return [*dict.fromkeys(one[0] or one[1] or one[2] for one in _QUOTED.findall(said))][:_WORDS]
 
 
 def _leaves(left: Any, right: Any, children: Sequence[Any], depth: int = 0) -> Iterator[tuple[Any, Any]]:
@@ -304,6 +321,7 @@ class Calls:
         self._known: dict[types.CodeType, bool] = {}
         self._open: dict[int, list[_Call]] = {}
         self.ended: list[_Call] = []
+        self._until = time.process_time() + _CALLS_S
 
     def __call__(self, frame: types.FrameType, event: str, value: Any) -> None:
         """Take one event of Python in."""
@@ -311,7 +329,7 @@ class Calls:
         is_own = self._known.get(code)
         if is_own is None:
             is_own = self._known[code] = self._is_own(code)
-        if not is_own or len(self.ended) > _CALLS:
+        if not is_own or len(self.ended) > _CALLS or time.process_time() > self._until:
             return
         stack = self._open.setdefault(threading.get_ident(), [])
         if event == "call":
@@ -380,13 +398,26 @@ class Calls:
 class LostItem:
     """A lost test that can be run again."""
 
-    def __init__(self, key: tuple[str, int], item: Any, marks: Sequence[Mark], pairs: Any, message: str) -> None:
+    def __init__(
+        self,
+        key: tuple[str, int],
+        item: Any,
+        marks: Sequence[Mark],
+        pairs: Any,
+        message: str,
+        said: str = "",
+    ) -> None:
         self.key = key
         self.item = item
         self.marks = marks
         self.pairs: Sequence[tuple[Any, Any]] = pairs
         """Values that its comparison found to differ, one of them wrong."""
         self.message = message
+        expected = _EXPECTED.search(said)
+        self.raises = (expected.group(1) or expected.group(2)).rpartition(".")[2] if expected else ""
+        """The exception that should have been raised."""
+        self.words = words(said)
+        """Texts of what is said of it, and of its last exchange with a service."""
         self.seconds = 0.0
         """What it took."""
 
@@ -431,8 +462,12 @@ class Rerun:
         self.item = test.item
         self.seconds: float = test.seconds
         self.lines = lines
+        self.states: Mapping[Any, set[Any]] = {}
+        """What variables were at these lines, where that is of use."""
+        self.raises = ""
         self.pairs: Sequence[tuple[Any, Any]] = ()
         self.message = ""
+        self.words: Sequence[str] = ()
         self.origin: tuple[str, int] | None = None
         """Where its wrong value came from, by the values that functions returned."""
         self.returned = False
@@ -453,7 +488,7 @@ class SecondRun:
         self.lost = lost
         self.passed = passed
         self.helpers = helpers
-        """The modules `spectrum`, `changes` and `mends`, where they are there."""
+        """The modules `spectrum`, `changes`, `missing`, `live` and `mends`, where they are there."""
         self._roots, self._tests = tuple(roots), tuple(tests)
 
     def is_own(self, code: types.CodeType) -> bool:
@@ -525,7 +560,7 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], s
             yield one.key, _shown(rerun.origin[0], rerun.origin[1])
     if not ran.helpers or not again:
         return
-    spectrum, changes, mends = ran.helpers
+    spectrum, changes, missing, live, mends = ran.helpers
     now = clock.now()
     passing = [*_passing(ran, clock, now + _OF_PASSING * (until - now))]
     suspicion = spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
@@ -535,10 +570,10 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], s
             yield one.key, _shown(place[0], place[1], RUN_BY_LOST)
     known = {one.key for one in again}
     again += [Rerun(one, {}) for one in ran.lost if one.key not in known]
-    workshop = mends.Workshop(changes, ran.is_own, passing, clock)
+    workshop = mends.Workshop(changes, missing, mends.Bench(live.Live(ran.is_own), clock), passing, clock)
     for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
         for key in mend.tests:
-            yield key, _shown(mend.path, mend.line, f"{PASSES_WITH}{mend.words}")
+            yield key, _shown(mend.path, mend.line, (PASSES_WITH if mend.passes else FURTHER_WITH) + mend.words)
 
 
 def _shown(file: str, line: int, why: str = "") -> str:
@@ -552,11 +587,19 @@ def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple
         if clock.now() > until and ran.helpers:
             break
         calls = Calls(ran.is_own, one.marks)
-        lines = ran.helpers[0].LineTracer(ran.is_own, calls) if ran.helpers else None
+        lines = None
+        if ran.helpers:
+            lines = ran.helpers[0].LineTracer(ran.is_own, calls, with_states=bool(one.raises))
         reports = _again(one.item, calls, lines, after and after.item)
         if reports and reports[-1].failed:
             rerun = Rerun(one, lines.last if lines is not None else {})
-            rerun.pairs, rerun.message, rerun.origin = one.pairs, one.message, calls.origin()
+            rerun.states, rerun.raises = lines.states if lines is not None else {}, one.raises
+            rerun.pairs, rerun.message, rerun.words, rerun.origin = (
+                one.pairs,
+                one.message,
+                one.words,
+                calls.origin(),
+            )
             rerun.returned = any(isinstance(mark, Anything) for mark in one.marks)
             yield one, rerun
 
@@ -566,10 +609,12 @@ def _passing(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[Any]:
     for one, after in zip(ran.passed, [*ran.passed[1:], None]):  # noqa: B905 - Python 3.7
         if clock.now() > until:
             break
-        lines = ran.helpers[0].LineTracer(ran.is_own)
+        lines = ran.helpers[0].LineTracer(ran.is_own, with_states=any(one.raises for one in ran.lost))
         reports = _again(one.item, None, lines, after and after.item)
         if len(reports) == 2 and all(report.passed for report in reports):
-            yield Rerun(one, lines.last)
+            rerun = Rerun(one, lines.last)
+            rerun.states = lines.states
+            yield rerun
 
 
 def _again(item: Any, calls: Any, lines: Any, after: Any) -> list[Any]:

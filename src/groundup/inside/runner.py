@@ -233,6 +233,7 @@ class Reporter:
         self._root = ""
         self._demanded = "", ""
         self._origins: Any = None
+        self._afar: Any = None
         self._again: dict[tuple[str, int], Any] = {}
         self._passed: dict[tuple[str, int], Any] = {}
         self._seconds: dict[tuple[str, int], float] = {}
@@ -248,6 +249,10 @@ class Reporter:
         gc.enable()
         self._root = str(early_config.rootpath if hasattr(early_config, "rootpath") else early_config.rootdir)
         put_on_path(self._spec)
+        if self._spec.get("afar"):
+            self._origins = trusted_module(self._spec["origins"])
+            module = trusted_module(self._spec["afar"]["program"])
+            self._afar = module.Afar(self._spec["afar"], self._origins, self._helpers())
         for name in self._spec["own_plugins"]:
             plugin = importable(name)
             if plugin is not None and not early_config.pluginmanager.is_registered(plugin):
@@ -292,18 +297,22 @@ class Reporter:
         """
         gc.freeze()
         spent_s = self._clock(time.CLOCK_MONOTONIC) - self._began
-        if not self._again or spent_s > self._spec["origins_until_s"]:
+        if not self._again or (spent_s > self._spec["origins_until_s"] and self._afar is None):
             return
-        found = {}
         with contextlib.suppress(Exception), warnings.catch_warnings():  # no process is left, or a thread runs
             warnings.simplefilter("ignore")
-            lost, passed = self._origins.chosen(self._again, self._passed, self._seconds)
-            helpers = [trusted_module(path) for path in self._spec.get("origins_helpers", ())]
-            trusted = self._spec.get("trusted", [])
-            ran = self._origins.SecondRun(lost, passed, self._demands.roots, trusted, helpers)
-            found = self._origins.origins(ran, spent_s)
-        for (name, ordinal), place in found.items():
-            self._channel.send("origin", id=name, ordinal=ordinal, place=place)
+            for (name, ordinal), place in self._places(spent_s):
+                self._channel.send("origin", id=name, ordinal=ordinal, place=place)
+
+    def _places(self, spent_s: float) -> Iterator[tuple[tuple[str, int], str]]:
+        if self._afar is not None:
+            yield from self._afar.places(self._again, self._passed, self._seconds)
+            return
+        lost, passed = self._origins.chosen(self._again, self._passed, self._seconds)
+        ran = self._origins.SecondRun(
+            lost, passed, self._demands.roots, self._spec.get("trusted", []), self._helpers()
+        )
+        yield from self._origins.origins(ran, spent_s).items()
 
     def pytest_collectreport(self, report: Any) -> None:
         """Tell of a file that could not be collected, and in any case that this goes on."""
@@ -325,11 +334,13 @@ class Reporter:
         name, ordinal = self.name_of(item), self._ordinals.get(id(item), 1)
         self._reports = []
         self._demanded = "", ""
-        for one in (self._demands, self._exchanges):
+        for one in (self._demands, self._exchanges, self._afar):
             if one is not None:
                 one.begin()
         self._channel.send("begin", id=name, ordinal=ordinal)
         yield
+        if self._afar is not None:
+            self._afar.ended((name, ordinal))
         outcome, message = merged(self._reports)
         duration = sum(getattr(report, "duration", 0.0) for report in self._reports)
         self._seconds[name, ordinal] = duration
@@ -362,33 +373,39 @@ class Reporter:
         began = self._clock(time.CLOCK_PROCESS_CPUTIME_ID)
         outcome = yield
         # A failure of the test's body comes first; what follows while it is cleared away is another one.
-        if call.excinfo is not None and not any(self._demanded):
-            report = outcome.get_result()
-            if report.failed:
-                self._lost_files[item.nodeid.partition("::")[0]] = str(item.fspath)
-            demands = self._demanding() if report.failed else None
+        report = outcome.get_result() if call.excinfo is not None and not any(self._demanded) else None
+        asked = self._exchanges.told() if report is not None and self._exchanges is not None else ""
+        if report is not None and report.failed:
+            self._lost_files[item.nodeid.partition("::")[0]] = str(item.fspath)
+            demands = self._demanding()
             if demands is not None:
                 crash = getattr(report.longrepr, "reprcrash", None)
                 message = str(getattr(crash, "message", None) or report.longrepr or "")
                 self._demanded = demands.of(call.excinfo.value, message, str(item.fspath))
-                self._keep_marks(item, message, demands)
-                asked = self._exchanges.told() if self._exchanges is not None else ""
+                self._keep_marks(item, message, demands, asked)
                 lines = [asked, self._demanded[0], *printed(report)]
                 self._demanded = "\n".join(filter(None, lines)), self._demanded[1]
+        elif report is not None and report.skipped and asked:  # for what the service answered
+            self._demanded = asked, ""
+            self._keep_marks(item, reason_of_skip(report), None, asked)
         self._told_s += self._clock(time.CLOCK_PROCESS_CPUTIME_ID) - began
         if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
             item.config.option.tbstyle = "native"
 
-    def _keep_marks(self, item: Any, message: str, demands: Any) -> None:
+    def _helpers(self) -> list[Any]:
+        return [trusted_module(path) for path in self._spec.get("origins_helpers", ())]
+
+    def _keep_marks(self, item: Any, message: str, demands: Any, asked: str) -> None:
         """Keep by what the wrong value of a lost test is recognized when it runs again."""
         if not self._spec.get("origins"):
             return
         if self._origins is None:
             self._origins = trusted_module(self._spec["origins"])
         key = self.name_of(item), self._ordinals.get(id(item), 1)
-        marks = demands.within_budget(lambda: self._origins.marks(demands, message)) or []
-        pairs = demands.within_budget(lambda: self._origins.pairs(demands)) or []
-        self._again[key] = self._origins.LostItem(key, item, marks, pairs, message)
+        marks = demands and demands.within_budget(lambda: self._origins.marks(demands, message))
+        pairs = demands and demands.within_budget(lambda: self._origins.pairs(demands))
+        said = "\n".join([message, asked, self._demanded[0]])
+        self._again[key] = self._origins.LostItem(key, item, marks or [], pairs or [], message, said)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the phases of the running test."""

@@ -14,6 +14,10 @@ from typing import Any
 _EVENTS = 2000
 """Lines of one function that are seen at most in a test: a loop says nothing new."""
 _ALIKE = 0.001
+_STATES = 6
+"""Of a line in a test, that are kept."""
+_VARIABLES = 12
+_PLAIN = (int, float, bool, str, bytes, list, tuple, dict, set, type(None))
 
 
 class LineTracer:
@@ -23,13 +27,18 @@ class LineTracer:
     the submission's.
     """
 
-    def __init__(self, is_own: Callable[[types.CodeType], bool], calls: Any = None) -> None:
+    def __init__(
+        self, is_own: Callable[[types.CodeType], bool], calls: Any = None, *, with_states: bool = False
+    ) -> None:
         self._is_own = is_own
+        self._with_states = with_states
         self._calls = calls
         self._seen: dict[types.CodeType, Any] = {}
         self._count = 0
         self.last: dict[tuple[types.CodeType, int], int] = {}
         """By code and line: the number of the last event there."""
+        self.states: dict[tuple[types.CodeType, int], set[Any]] = {}
+        """By code and line: what the variables were there, where that is asked."""
 
     def __call__(self, frame: types.FrameType, event: str, argument: Any) -> Any:
         """Take the call of a function in; return what takes in its lines."""
@@ -48,6 +57,10 @@ class LineTracer:
                 left -= 1
                 self._count = count = self._count + 1
                 self.last[code, frame.f_lineno] = count
+                if self._with_states:
+                    seen = self.states.setdefault((code, frame.f_lineno), set())
+                    if len(seen) < _STATES:
+                        seen.add(state_of(frame))
             elif calls is not None and event != "exception":
                 calls(frame, event, argument)
             if left <= 0:
@@ -55,6 +68,20 @@ class LineTracer:
             return see if left > 0 or calls is not None else None
 
         return see
+
+
+def state_of(frame: types.FrameType) -> Any:
+    """Return of a function's variables `(name, type, is_empty)`; the type of an object of a class is ""."""
+    held, found = frame.f_locals, []
+    for name in frame.f_code.co_varnames[:_VARIABLES]:
+        value = held.get(name, held)
+        kind = type(value)
+        if value is not held and kind in _PLAIN:
+            found.append((name, kind.__name__, not value))
+        elif value is not held:
+            is_known = kind is type and value in _PLAIN
+            found.append((name, "is " + value.__name__ if is_known else "", False))
+    return frozenset(found)
 
 
 def suspicions(lost: Iterable[Iterable[Any]], passing: Iterable[Iterable[Any]]) -> dict[Any, float]:

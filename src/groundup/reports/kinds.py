@@ -92,7 +92,7 @@ _LACKS_FIELD = re.compile(
     r"|TypeError: .*(?:not subscriptable|indices must be)"
     r"|['\"]\w+['\"] (?:in|not found in) [{\[]|\bNo value (?:for|at JSON path)\b"
 )
-"""How tests say that an answer has not what they read of it."""
+"""How tests say that an answer has not what they read of it; others give up, and are skipped."""
 _ANSWER = re.compile(r"status_?code|statusCode|\.status\b|\.json\(\)|<Response")
 _BY_DECLARATION = {
     "missing": "not declared",
@@ -132,7 +132,8 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
         return "missing name"
     if not in_submission and (_SIGNATURE.search(said) or _NAME.search(said)):
         return "wrong signature" if _SIGNATURE.search(said) else "missing name"
-    lacks_field = not in_submission and _LACKS_FIELD.search(said) and _ANSWERED.search(test.demand)
+    of_answer = not in_submission and _LACKS_FIELD.search(said)
+    lacks_field = (of_answer or said.startswith("Skipped: ")) and _ANSWERED.search(test.demand)
     if not lacks_field and (_RAISES.search(said) or not (_ASSERTION.match(said) or _ANSWER.search(test.detail))):
         return "exception"
     if lacks_field or _ANSWER.search(test.detail) or _STATUS.search(said):

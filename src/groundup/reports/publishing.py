@@ -6,7 +6,7 @@ A message holds what a hidden test compares, passes in or says. Kinds, exception
 import re
 
 from groundup.domain.verdicts import Reason, Stage
-from groundup.inside.origins import PASSES_WITH
+from groundup.inside.origins import TRIED
 from groundup.reports.causes import Cause
 from groundup.reports.document import AttemptRow
 
@@ -39,7 +39,7 @@ def cause_for_others(cause: Cause) -> Cause:
     if not _NAMES.match(said) and not said.startswith("no result"):
         found = _EXCEPTION.match(said.partition("; the test: ")[0].removeprefix(_SERVICE))
         said = found["name"] if found else cause.kind or "failed"
-    probably = cause.probably.partition(PASSES_WITH)[0]
+    probably = TRIED.split(cause.probably)[0]
     return cause.but(said=said, first=without_parameters(cause.first), probably=probably)
 
 

@@ -154,7 +154,7 @@ UNDOING = "undoing.py"
 DEMANDS = "demands.py"
 LACKING = "lacking.py"
 ORIGINS = "origins.py"
-ORIGINS_HELPERS = ("spectrum.py", "changes.py", "mends.py")
+ORIGINS_HELPERS = ("spectrum.py", "changes.py", "missing.py", "live.py", "mends.py")
 HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101

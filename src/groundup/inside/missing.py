@@ -1,0 +1,182 @@
+"""Statements that a function may lack: as another function has them, or as what lost tests alone give it tells.
+
+`mends` tries them in a forked child. It stands in one process with untrusted code, needs the standard library
+only, and works on Python 3.8 to 3.13.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+_MOST = 16
+"""Statements that are tried in one function."""
+_RENAMED = 4
+_TURNS = 24
+"""Conditions by what lost tests alone give."""
+_WAYS_OUT = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+
+
+class Donor(NamedTuple):
+    """A statement of a function that another one may lack."""
+
+    function: Any
+    statement: Any
+    names: frozenset[str]
+    """What its condition uses; empty for one that only sets a variable."""
+    own: bool
+    """Whether the function itself may lack it once more."""
+
+
+def donors(functions: Sequence[Any]) -> list[Donor]:
+    """Return the checks of some functions, then what sets a variable to a constant, also the other way round."""
+    checks, settings = [], []
+    node: Any
+    for function in functions:
+        for node in ast.walk(function.node) if not function.is_assignment else ():
+            if isinstance(node, ast.If) and not node.orelse and len(node.body) == 1:
+                body, used = node.body[0], _names(node.test)
+                if isinstance(body, (*_WAYS_OUT, ast.Assign)):
+                    checks.append(Donor(function, node, used, own=False))
+                if _sets_truth(body):  # what one sets, another sets back
+                    checks.append(Donor(function, _but(node, body=[_flipped(body)]), used, own=False))
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+                is_shared = getattr(getattr(node.targets[0], "value", None), "id", "") == "self"
+                both = [node, _flipped(node)] if _sets_truth(node) else [node]
+                settings += [Donor(function, one, frozenset(), own=not is_shared) for one in both]
+    return [*checks, *settings]
+
+
+def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[Any]:
+    """Yield changes that put a statement before one of a function; *given*: of the functions of its file."""
+    if function.is_assignment:
+        return
+    own = changes.names_in(function.node)
+    known = {*own, *dir(builtins), *_names(function.node)}
+    found: dict[str, tuple[int, Any]] = {}
+    for one in given:
+        if len(found) >= _MOST:
+            break
+        if one.own == (one.function is function) and one.function.classes[:1] == function.classes[:1]:
+            for tier, statement in _fitting(changes, one, known, own):
+                found.setdefault(ast.dump(statement), (tier, statement))
+    for parent, field, number in _slots(function.node):
+        for tier, statement in found.values():
+            yield _before(changes, parent, field, number, statement, tier)
+
+
+def _fitting(changes: Any, donor: Donor, known: set[str], own: Sequence[str]) -> Iterator[tuple[int, Any]]:
+    """Yield a statement as it is where a function has its names, else with its one other name replaced."""
+    strange = donor.names - known
+    if not strange:
+        yield changes.LESS, donor.statement
+    elif len(strange) == 1:
+        for name in own[:_RENAMED]:
+            new = copy.deepcopy(donor.statement)
+            for one in ast.walk(new):
+                if isinstance(one, ast.Name) and one.id in strange:
+                    one.id = name
+            yield changes.LESS, new
+
+
+def _names(node: Any) -> frozenset[str]:
+    return frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+
+
+def _sets_truth(node: Any) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool)
+
+
+def _slots(node: Any) -> Iterator[tuple[Any, str, int]]:
+    """Yield where the statements of a function stand."""
+    for one in ast.walk(node):
+        for field in ("body", "orelse", "finalbody"):
+            held = getattr(one, field, None)
+            for number, statement in enumerate(held if isinstance(held, list) else ()):
+                if isinstance(statement, ast.stmt):
+                    yield one, field, number
+
+
+def _before(changes: Any, parent: Any, field: str, number: int, statement: Any, tier: int) -> Any:
+    old = getattr(parent, field)[number]
+    new = ast.If(test=ast.Constant(value=True, kind=None), body=[statement, old], orelse=[])
+    return changes.CodeChange(parent, field, number, ast.copy_location(new, old), tier, statement, "before it: ")
+
+
+def by_state(
+    changes: Any, function: Any, raises: str, lost: Mapping[int, set[Any]], passing: Mapping[int, set[Any]]
+) -> Iterator[Any]:
+    """Yield changes that raise before a line what a test expected, on what lost tests alone give the function.
+
+    *lost*, *passing*: by line what its variables were, each as `(name, type, is_empty)`.
+    """
+    known = (
+        one for one in ast.walk(function.node) if _raised(one) == raises and getattr(one, "cause", None) is None
+    )
+    refusal = next(known, None) or ast.parse(f"raise {raises}").body[0]
+    for parent, field, number in _slots(function.node):
+        line = getattr(parent, field)[number].lineno
+        seen = passing.get(line, set())
+        for state in sorted(lost.get(line, set()), key=sorted) if seen else ():
+            for condition in [*_conditions(state, seen)][:_TURNS]:
+                check = ast.parse(f"if {condition}:\n    pass").body[0]
+                for one in ast.walk(check):
+                    ast.copy_location(one, getattr(parent, field)[number])
+                vars(check)["body"] = [refusal]
+                yield _before(changes, parent, field, number, check, changes.STATE)
+
+
+def _raised(node: Any) -> str:
+    """Return the name of the exception that a statement raises."""
+    given = getattr(node, "exc", None)
+    given = getattr(given, "func", given)
+    return str(getattr(given, "attr", getattr(given, "id", "")))
+
+
+def _conditions(state: Iterable[Any], seen: Iterable[Any]) -> Iterator[str]:
+    """Yield conditions that hold in one state and in none of others."""
+    told = [(one, test) for one in sorted(state) for test in _tests(*one)]
+    common = [*seen]
+    for name, kind, _ in sorted(state):
+        kinds = {other[1] for one in common for other in one if other[0] == name}
+        if (
+            len(kinds) == 1
+            and kinds != {kind}
+            and not kinds & {"", "NoneType"}
+            and not min(kinds).startswith("is ")
+        ):
+            yield f"not isinstance({name}, {min(kinds)})"
+    alone = [text for _, (text, holds) in told if not any(any(map(holds, other)) for other in common)]
+    yield from alone
+    if not alone:
+        for at, (_, (text, holds)) in enumerate(told):
+            for _, (second, also) in told[at + 1 :]:
+                if not any(any(map(holds, other)) and any(map(also, other)) for other in common):
+                    yield f"{text} and {second}"
+
+
+def _tests(name: str, kind: str, is_empty: bool) -> Iterator[tuple[str, Any]]:
+    """Yield conditions on one variable, each with what says whether it holds of a variable."""
+    if kind == "NoneType":
+        yield f"{name} is None", lambda one: one[0] == name and one[1] == kind
+    elif kind.startswith("is "):
+        yield f"{name} {kind}", lambda one: one[0] == name and one[1] == kind
+    elif kind:
+        yield f"isinstance({name}, {kind})", lambda one: one[0] == name and one[1] == kind
+        if is_empty:
+            yield f"not {name}", lambda one: one[0] == name and one[2]
+
+
+def _flipped(assignment: Any) -> Any:
+    value = ast.Constant(value=not assignment.value.value, kind=None)
+    return _but(assignment, value=ast.copy_location(value, assignment))
+
+
+def _but(node: Any, **changed: Any) -> Any:
+    new = copy.copy(node)
+    for name, value in changed.items():
+        setattr(new, name, value)
+    return new
