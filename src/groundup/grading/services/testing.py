@@ -9,8 +9,9 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -25,6 +26,7 @@ from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, report_of
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.inside import source_of
+from groundup.inside.watched import FIRST_PORT, PORTS
 from groundup.sandbox.protocol import (
     WORKSPACE,
     Closing,
@@ -44,6 +46,15 @@ _REPORT_FD = 3
 _HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _MAX_ROUNDS = 20
 _PROGRAMS = ("runner.py", "demands.py", "exchanges.py")
+_HELPERS = ("spectrum.py", "changes.py", "missing.py", "live.py", "mends.py")
+_GUESSING = ("origins.py", "afar.py", *_HELPERS)
+"""What finds the line of a service that lost a test."""
+WATCHED = "/opt/groundup-watched"
+"""Where a service finds what it carries then."""
+_SOURCES = "/opt/groundup-sources"
+_GUESS_S = 1.5
+_AGAIN_S = 15.0
+"""By the clock on the wall, with the tests that are run before."""
 _WANTED_ENDS = ("SystemExit", "KeyboardInterrupt", "Exit")
 """Exceptions by which hidden tests themselves end the session, for instance when the service is gone."""
 
@@ -96,17 +107,32 @@ class TestRun(Record):
         )
 
 
+class Again(NamedTuple):
+    """What is run once more, beside a service that carries `inside.watched`."""
+
+    tests: Sequence[NumberedTest]
+    tree: Path
+    """The submission's sources, which its lines are read from."""
+
+
 class ServiceTesting(Closing):
     """Runs hidden tests beside a service; the sandbox of the first round can be opened while that one starts."""
 
     def __init__(
-        self, tests: ServiceTests, environment: PythonEnvironment, pod: Pod, lifecycle: Lifecycle, scratch: Path
+        self,
+        tests: ServiceTests,
+        environment: PythonEnvironment,
+        pod: Pod,
+        lifecycle: Lifecycle,
+        scratch: Path,
+        again: Again | None = None,
     ) -> None:
         self._tests = tests
         self._environment = environment
         self._pod = pod
         self._lifecycle = lifecycle
         self._scratch = scratch
+        self._again = again
         self._ready: asyncio.Future[Sandbox] | None = None
 
     def prepare(self) -> None:
@@ -131,12 +157,17 @@ class ServiceTesting(Closing):
             gathered.stop(f"{_MAX_ROUNDS} tests ended the test process")
         return gathered.run(time.monotonic() - began, self._lifecycle.log_bytes)
 
+    async def places(self) -> Mapping[NumberedTest, str]:
+        """Return where the lost ones of tests that run once more were probably lost, as `file:line: text`."""
+        report, _ = await self._once(_Gathered(), _AGAIN_S)
+        return {test: result.probably for test, result in report.results.items() if result.probably}
+
     async def _once(self, gathered: "_Gathered", left_s: float) -> tuple[RunnerReport, CommandResult]:
         token = secrets.token_hex(16)
         self._ready = self._ready or asyncio.ensure_future(self._open())
         try:
             sandbox = await self._ready
-            command = _command(self._tests, self._environment, self._lifecycle, gathered, token)
+            command = _command(self._tests, self._environment, self._lifecycle, gathered, token, self._again)
             result = await sandbox.run(command.but(timeout_s=left_s))
         finally:
             await self.close()
@@ -145,7 +176,9 @@ class ServiceTesting(Closing):
     async def _open(self) -> Sandbox:
         room = self._scratch / f"tests-{secrets.token_hex(4)}"
         try:
-            spec = await asyncio.to_thread(_spec, room, self._tests, self._environment, self._lifecycle)
+            spec = await asyncio.to_thread(
+                _spec, room, self._tests, self._environment, self._lifecycle, self._again
+            )
             return await self._pod.open(spec)
         except BaseException:
             await in_thread(remove_tree, room)
@@ -230,16 +263,21 @@ def _why(report: RunnerReport, result: CommandResult) -> str:
     return f"pytest gave up with exit code {code}" + (f": {words}" if words else "")
 
 
-def _spec(room: Path, tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle) -> SandboxSpec:
+def _spec(
+    room: Path, tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle, again: Again | None
+) -> SandboxSpec:
     workspace, trusted = room / "workspace", room / "trusted"
+    programs = _PROGRAMS if again is None else (*_PROGRAMS, *_GUESSING)
+    sources = () if again is None else (Mount(source=again.tree, target=_SOURCES),)
     _write(workspace, {**tests.beside})
-    _write(trusted, {**{name: source_of(name) for name in _PROGRAMS}, "pytest.ini": b"[pytest]\n"})
+    _write(trusted, {**{name: source_of(name) for name in programs}, "pytest.ini": b"[pytest]\n"})
     return SandboxSpec(
         workspace=workspace,
         mounts=(
             *environment.mounts,
             Mount(source=trusted, target=TRUSTED),
             Mount(source=tests.folder, target=f"{WORKSPACE}/{tests.place}"),
+            *sources,
         ),
         environment={
             **environment.environment,
@@ -269,7 +307,12 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _command(
-    tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle, gathered: _Gathered, token: str
+    tests: ServiceTests,
+    environment: PythonEnvironment,
+    lifecycle: Lifecycle,
+    gathered: _Gathered,
+    token: str,
+    again: Again | None,
 ) -> Command:
     spec = {
         "report_fd": _REPORT_FD,
@@ -295,6 +338,7 @@ def _command(
         "exchanges": f"{TRUSTED}/exchanges.py",
         "left_out_tests": gathered.tried,
         "left_out_files": [],
+        **({} if again is None else _once_more(again)),
     }
     return Command(
         argv=(environment.executable, "-s", "-B", f"{TRUSTED}/runner.py"),
@@ -303,6 +347,22 @@ def _command(
         silence_s=lifecycle.one_test_s,
         parting_signal=PARTING_SIGNAL,
     )
+
+
+def _once_more(again: Again) -> dict[str, object]:
+    return {
+        "chosen": [[test.id, test.ordinal] for test in again.tests],
+        "origins": f"{TRUSTED}/origins.py",
+        "origins_helpers": [f"{TRUSTED}/{name}" for name in _HELPERS],
+        "origins_until_s": _AGAIN_S,
+        "afar": {
+            "program": f"{TRUSTED}/afar.py",
+            "ports": [*range(FIRST_PORT, FIRST_PORT + PORTS)],
+            "root": f"{WORKSPACE}/",
+            "here": f"{_SOURCES}/",
+            "seconds": _GUESS_S,
+        },
+    }
 
 
 def runner_digest() -> str:

@@ -16,16 +16,17 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from groundup.domain.errors import TaskError
+from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Verdict
+from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
-from groundup.grading.places import of_service
-from groundup.grading.probable import guessed, with_places
+from groundup.grading.probable import with_places
 from groundup.grading.services.building import BuiltService, find_built_start, install_built, no_built_start
 from groundup.grading.services.deployment import ServicePod, ServiceTools, deployed
+from groundup.grading.services.guessing import by_sources, chosen_again, watched, with_places_of
 from groundup.grading.services.install import (
     NO_JAVA_START,
     NO_PYTHON_START,
@@ -38,8 +39,7 @@ from groundup.grading.services.install import (
 from groundup.grading.services.probing import Presence, Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.samples import fixed_text
-from groundup.grading.services.testing import ServiceTesting, TestRun
-from groundup.grading.submitted_sources import Sources
+from groundup.grading.services.testing import Again, ServiceTesting, TestRun
 from groundup.suites.repogenesis.endpoints import METHODS, Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, TASK_FILE, ServiceProblem, test_environment
 
@@ -252,21 +252,50 @@ async def observe(
             seen = seen.but(tests=await testing.run(max(1.0, tests_s)))
             if not await tested.answers(readiness.question):
                 seen = seen.but(died=True, exit_code=await tested.ended())
-        tests = await asyncio.to_thread(_with_places, seen.tests, submission, tested.log())
-        return seen.but(
-            tests=tests,
+        seen = seen.but(
             service_log=tested.log(),
             asked_log=seen.service_log,
             peak_memory_mb=tested.peak_memory_mb(),
         )
+    tests = seen.tests and await _watched(seen.tests, ready, problem, submission, readiness, lifecycle, context)
+    return seen.but(tests=await asyncio.to_thread(by_sources, tests, submission, seen.service_log))
 
 
-def _with_places(tests: TestRun | None, submission: Path, log: bytes) -> TestRun | None:
-    """Return lost *tests* with the line of the service that they lead to."""
-    if tests is None or tests.count("failed", "error") == 0:
+async def _watched(
+    tests: TestRun,
+    ready: "ReadyService",
+    problem: ServiceProblem,
+    submission: Path,
+    readiness: Readiness,
+    lifecycle: Lifecycle,
+    context: GradingContext,
+) -> TestRun:
+    """Return *tests*, lost ones with the line of a service in Python that lost them, where that can be told."""
+    chosen = chosen_again(tests)
+    if (
+        not chosen
+        or ready.start is None
+        or not isinstance(ready.environment, PythonEnvironment)
+        or tests.stopped is not None
+    ):
         return tests
-    sources = Sources.of(submission)
-    return tests.but(results=guessed({**tests.results, **of_service(tests.results, log, sources)}, sources))
+    once_more = replace(context, scratch=context.scratch / "watched")
+    once_more.scratch.mkdir()
+    carrying = await asyncio.to_thread(watched, ready.environment, once_more.scratch / "carried")
+    try:
+        async with AsyncExitStack() as stack:
+            pod = await stack.enter_async_context(
+                _deployed(ready._replace(environment=carrying), ready.start, problem, lifecycle, once_more)
+            )
+            again = Again(chosen, ready.tree)
+            testing = await _testing(problem, submission, pod, lifecycle, once_more, again)
+            await stack.enter_async_context(testing)
+            restarted = await pod.until_ready_again(readiness, readiness_routes(problem), testing.prepare)
+            if restarted.answered_s is not None:
+                tests = with_places_of(tests, await testing.places())
+    except InfrastructureError:  # a guess for people is worth no second try
+        return tests
+    return tests
 
 
 async def with_lines(verdict: Verdict, submission: Path) -> Verdict:
@@ -352,10 +381,11 @@ async def _testing(
     deployment: ServicePod,
     lifecycle: Lifecycle,
     context: GradingContext,
+    again: Again | None = None,
 ) -> ServiceTesting:
     environment = await context.builder.python(test_environment(problem))
     tests = await asyncio.to_thread(_service_tests, problem, submission)
-    return ServiceTesting(tests, environment, deployment.pod, lifecycle, context.scratch)
+    return ServiceTesting(tests, environment, deployment.pod, lifecycle, context.scratch, again)
 
 
 def speaks_to_service(problem: ServiceProblem) -> bool:
