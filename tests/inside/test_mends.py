@@ -134,7 +134,7 @@ for one in lost:
     one.message, one.raises = one.key[0], given.get("raises", "")
 suspicion = spectrum.suspicions([one.lines for one in lost], [one.lines for one in passing])
 clock = origins.ChildClock()
-workshop = mends.Workshop(changes, missing, mends.Bench(live.Live(own), clock), passing, clock)
+workshop = mends.Workshop(changes, missing, mends.LocalBench(live.LiveCode(own), clock), passing, clock)
 lines = open(lib.__file__).read().splitlines()
 for mend in workshop.mends(lost, suspicion, spectrum.ranked, clock.now() + 60):
     told = [lines[mend.line - 1].strip(), mend.words, str(len(mend.tests)), *([] if mend.passes else ["further"])]

@@ -57,7 +57,7 @@ class Watchers:
         return answers
 
 
-class Clock:
+class SpentClock:
     """The processor time that tests and the service took together: a busy machine takes nothing from it."""
 
     def __init__(self, watchers: Watchers) -> None:
@@ -68,7 +68,7 @@ class Clock:
         return time.process_time() + sum(one for one in self._watchers.ask("spent") if isinstance(one, float))
 
 
-class Bench:
+class ServiceBench:
     """The functions of the service, for `mends`; a trial runs a test against it as it is then."""
 
     witnesses = 6
@@ -161,9 +161,9 @@ class Afar:
             if place is not None:
                 yield one.key, self._shown(place[0], place[1], self._origins.RUN_BY_LOST)
         self._watchers.ask("rest")
-        clock = Clock(self._watchers)
+        clock = SpentClock(self._watchers)
         workshop = self._mends.Workshop(
-            self._changes, self._missing, Bench(self._watchers, self._source), passing, clock
+            self._changes, self._missing, ServiceBench(self._watchers, self._source), passing, clock
         )
         for mend in workshop.mends(again, suspicion, self._spectrum.ranked, clock.now() + self._seconds):
             for key in mend.tests:

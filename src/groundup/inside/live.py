@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-class Live:
+class LiveCode:
     """What of the submission is there now."""
 
     def __init__(self, is_own: Callable[[types.CodeType], bool]) -> None:

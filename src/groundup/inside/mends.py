@@ -55,7 +55,7 @@ class Mend:
         """Whether they do; else the first one fails later, with something else."""
 
 
-class Bench:
+class LocalBench:
     """The submission's functions in this process, where each trial gets a process of its own."""
 
     witnesses = 16

@@ -570,7 +570,7 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], s
             yield one.key, _shown(place[0], place[1], RUN_BY_LOST)
     known = {one.key for one in again}
     again += [Rerun(one, {}) for one in ran.lost if one.key not in known]
-    workshop = mends.Workshop(changes, missing, mends.Bench(live.Live(ran.is_own), clock), passing, clock)
+    workshop = mends.Workshop(changes, missing, mends.LocalBench(live.LiveCode(ran.is_own), clock), passing, clock)
     for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
         for key in mend.tests:
             yield key, _shown(mend.path, mend.line, (PASSES_WITH if mend.passes else FURTHER_WITH) + mend.words)

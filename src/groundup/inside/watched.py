@@ -33,7 +33,7 @@ class Watched:
 
     def __init__(self) -> None:
         self._new_tracer = _beside("spectrum").LineTracer
-        self._new_live = _beside("live").Live
+        self._new_live = _beside("live").LiveCode
         self._tracer: Any = self._new_tracer(self.is_own)
         self._live: Any = None
 
