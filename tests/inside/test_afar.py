@@ -8,7 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from groundup.inside import source_of
+from groundup.inside.afar import Afar
 
 HELPERS = ("spectrum", "changes", "missing", "live", "mends")
 SERVICE = """
@@ -141,3 +144,16 @@ def test_a_change_in_a_running_service_makes_a_lost_test_pass(tmp_path: Path) ->
     assert found["tests/test_service.py::test_count"].startswith(f"{count} -- the test passes with: ")
     assert found["tests/test_service.py::test_few"] == "main.py:6: LIMIT = 3 -- the test passes with: LIMIT = 2"
     assert again == found
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["/proc/self/cwd/tests/test_api.py", "/workspace/../workspace/tests/test_api.py", "//workspace/app.py", 7],
+)
+def test_a_service_names_no_file_but_its_own(file: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hidden tests lie beside who asks: a service that lies about where its code is gets none of their lines."""
+    told = [[one, 1, ["x"], [[2, 1]]] for one in (file, "/workspace/app.py")]
+    monkeypatch.setattr("groundup.inside.afar.Watchers.ask", lambda _watchers, _do: [told])
+    asked = Afar({"root": "/workspace/", "here": "/sources/", "seconds": 1, "ports": []}, None, (None,) * 5)
+    asked.ended(("test", 0))
+    assert {code.co_filename for code, _ in asked._ran["test", 0]} == {"/workspace/app.py"}

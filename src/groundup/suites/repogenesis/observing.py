@@ -222,6 +222,10 @@ class Observed(Record):
         return logs
 
 
+_QUICK_START_S = 4.0
+"""A service that takes longer to answer is not started a third time, for a guess of its line."""
+
+
 async def observe(
     problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, context: GradingContext
 ) -> Observed:
@@ -277,6 +281,7 @@ async def _watched(
         or ready.start is None
         or not isinstance(ready.environment, PythonEnvironment)
         or tests.stopped is not None
+        or (readiness.answered_s or 0.0) > _QUICK_START_S
     ):
         return tests
     once_more = replace(context, scratch=context.scratch / "watched")
