@@ -125,3 +125,10 @@ def test_the_disk_is_not_blamed_on_the_submission() -> None:
         raise OSError(errno.ENOSPC, "no room")
     with pytest.raises(SubmissionError, match="long name"), reading_submission("it"):
         raise OSError(errno.ENAMETOOLONG, "long name")
+
+
+def test_what_cannot_be_read_names_no_folder_of_this_machine(tmp_path: Path) -> None:
+    """A verdict is read by others."""
+    with pytest.raises(SubmissionError) as caught, reading_submission("requirements.txt"):
+        (tmp_path / ("a" * 300)).read_bytes()
+    assert str(caught.value) == "requirements.txt cannot be read: OSError: File name too long; mend it"

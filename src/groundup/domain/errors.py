@@ -48,7 +48,9 @@ def reading_submission(what: str) -> Iterator[None]:
     except Exception as error:  # parsers raise anything for what no person would write by hand
         if isinstance(error, OSError) and error.errno not in FAULTS_OF_NAMES:
             raise
-        reason = str(error).partition("\n")[0][:120]
+        # What the system says would name a folder of this machine, in a verdict that others read.
+        said = error.strerror or "" if isinstance(error, OSError) else str(error)
+        reason = said.partition("\n")[0][:120]
         raise SubmissionError(f"{what} cannot be read: {type(error).__name__}: {reason}; mend it") from error
 
 
