@@ -2,7 +2,8 @@
 
 import os
 import resource
-import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -28,24 +29,18 @@ def test_the_numbers_of_a_guest_are_those_of_its_namespace() -> None:
 
 def test_the_census_counts_all_that_runs_below() -> None:
     """Processes with their threads, memory that no other shares, and time; what has ended counts nothing."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        held = bytearray(os.urandom(1) * (64 << 20))
-        os.write(writing, held[:1])
-        signal.pause()
-        os._exit(0)
-    os.read(reading, 1)
-    below, here = take_census(child), take_census(os.getpid())
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    program = "import os, sys; held = bytearray(os.urandom(1) * (64 << 20)); print(len(held)); sys.stdin.read()"
+    words = (sys.executable, "-u", "-c", program)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        below, here = take_census(child.pid), take_census(os.getpid())
+        child.kill()
     assert (below.processes, below.memory_bytes >> 20 >= 60, below.memory_bytes >> 20 < 512) == (1, True, True)
     assert here.processes >= 1 + below.processes
     assert here.memory_bytes > below.memory_bytes
     assert here.cpu_s >= below.cpu_s
-    assert take_census(child).processes == 0
-    os.close(reading)
-    os.close(writing)
+    assert take_census(child.pid).processes == 0
 
 
 @pytest.mark.parametrize(

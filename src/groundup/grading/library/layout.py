@@ -7,8 +7,8 @@ backend would write is written, too.
 """
 
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ from groundup.domain.errors import reading_submission
 from groundup.grading.library.hidden import HiddenTests
 from groundup.sources.files import SourceFiles, as_utf8
 from groundup.sources.project_files import table_at, toml_of
-from groundup.trees.walking import read_regular
-from groundup.trees.writer import copy_tree
+from groundup.trees.walking import read_regular, remove_tree
+from groundup.trees.writer import copy_tree, in_thread
 
 if TYPE_CHECKING:
     from groundup.sources.python_project import PythonProject
@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 _LARGEST = 1024 * 1024
 _USUAL = ("src", "lib", "python", ".")
+
+
+@asynccontextmanager
+async def graded_layout(
+    submission: Path, hidden: HiddenTests, scratch: Path
+) -> AsyncIterator[tuple[Path, HiddenTests]]:
+    """Yield what `laid_out` returns, while it is graded. Raises as that does."""
+    laid, tests = await in_thread(laid_out, submission, hidden, scratch)
+    try:
+        yield laid, tests
+    finally:
+        if laid != submission:
+            await in_thread(remove_tree, laid)
 
 
 def laid_out(submission: Path, hidden: HiddenTests, scratch: Path) -> tuple[Path, HiddenTests]:

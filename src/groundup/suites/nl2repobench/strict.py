@@ -39,7 +39,7 @@ from groundup.grading.library.execution import (
 )
 from groundup.grading.library.haste import gave_up_for_good, is_certain
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
-from groundup.grading.library.layout import laid_out
+from groundup.grading.library.layout import graded_layout, laid_out
 from groundup.grading.probable import with_guesses, with_places
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
@@ -252,8 +252,8 @@ class NL2RepoStrictGrader(Grader):
     async def grade(self, task: Task, submission: Path, context: GradingContext) -> Graded:
         """Compose, run, decide."""
         recipe = self._recipe(task)
-        laid, tests = await in_thread(laid_out, submission, recipe.tests, context.scratch)
-        return await self._graded(task, laid, recipe.but(tests=tests), context)
+        async with graded_layout(submission, recipe.tests, context.scratch) as (laid, tests):
+            return await self._graded(task, laid, recipe.but(tests=tests), context)
 
     async def _graded(self, task: Task, submission: Path, recipe: Recipe, context: GradingContext) -> Graded:
         began = time.monotonic()
