@@ -154,7 +154,7 @@ class Afar:
             self._rerun(key, self._origins.PassedItem(key, item, 0.0), seconds) for key, item in passed.items()
         ]
         for one, kept in zip(again, lost.values()):  # noqa: B905 - Python 3.8
-            one.pairs, one.message, one.words, one.raises = kept.pairs, kept.message, kept.words, kept.raises
+            one.lost_as(kept)
         suspicion = self._spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
         for one in again:
             top = next(iter(self._spectrum.ranked(one.lines, suspicion)), None)

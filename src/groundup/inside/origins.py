@@ -473,6 +473,10 @@ class Rerun:
         self.returned = False
         """Whether something should have raised, so that any value is the wrong one."""
 
+    def lost_as(self, test: LostItem) -> None:
+        """Take over what was said of the test when it was lost."""
+        self.pairs, self.message, self.words, self.raises = test.pairs, test.message, test.words, test.raises
+
 
 class SecondRun:
     """What a second run is about: tests, and where the submission and the tests lie."""
@@ -592,14 +596,10 @@ def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple
             lines = ran.helpers[0].LineTracer(ran.is_own, calls, with_states=bool(one.raises))
         reports = _again(one.item, calls, lines, after and after.item)
         if reports and reports[-1].failed:
-            rerun = Rerun(one, lines.last if lines is not None else {})
-            rerun.states, rerun.raises = lines.states if lines is not None else {}, one.raises
-            rerun.pairs, rerun.message, rerun.words, rerun.origin = (
-                one.pairs,
-                one.message,
-                one.words,
-                calls.origin(),
-            )
+            rerun = Rerun(one, {} if lines is None else lines.last)
+            rerun.states = {} if lines is None else lines.states
+            rerun.lost_as(one)
+            rerun.origin = calls.origin()
             rerun.returned = any(isinstance(mark, Anything) for mark in one.marks)
             yield one, rerun
 
