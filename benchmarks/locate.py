@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from groundup.curation.locating import JobCandidate, Located, locate
+from groundup_factory.instances.locating import JobCandidate, Located, locate
 
 SAMPLES = Path(__file__).parent / "samples" / "test_jobs.jsonl"
 HALVES = ("development", "held-out", "held-out again")

@@ -13,9 +13,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundup.curation.instances import InstanceRequest, add_instance
 from groundup.domain.errors import GroundupError
 from groundup.settings import Settings, load
+from groundup_factory.instances.making import InstanceRequest, add_instance
 
 SAMPLES = Path(__file__).parent / "samples" / "mini_set.jsonl"
 

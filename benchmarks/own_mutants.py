@@ -52,7 +52,7 @@ _TESTED_BY = {
     "judging": ("cli",),
     "manifests": ("languages",),
     "sources": ("groundup_infer",),
-    "workflows": ("curation",),
+    "workflows": ("groundup_factory",),
 }
 """Folders whose tests test another folder, too."""
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {

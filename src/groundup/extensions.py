@@ -87,6 +87,9 @@ EXTENSIONS = (
         "groundup_factory",
         "making tasks out of repositories",
         commands={
+            "curate locate": "cli.instances:locate",
+            "curate instance": "cli.instances:instance",
+            "curate validate": "cli.instances:validate",
             "curate set": "cli.sets:make",
             "curate yield": "cli.sets:show_yield",
             "curate why": "cli.sets:why",
@@ -97,7 +100,7 @@ EXTENSIONS = (
             "recipe table": "cli.recipe:table",
             "audit": "cli.audit:audit",
         },
-        groups={},
+        groups={"curate": "Make tasks out of repositories."},
         offers={"audit": "auditing", "curate_set": "api"},
     ),
     ExtensionPackage(

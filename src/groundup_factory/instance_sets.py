@@ -18,13 +18,9 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from groundup.curation.choosing import JobWish, chosen_job
-from groundup.curation.instance_folders import InstanceFolder
-from groundup.curation.instances import InstanceRequest, Made, masked_instance, masked_kinds
-from groundup.curation.repositories import RepositoryOrigin, check_out_listed, foreign_of
-from groundup.curation.trials import FailedJob, InstanceTrial, JobsFailedError, first_that_stands, instance_trial
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record
+from groundup.environments.checkouts import RepositoryOrigin
 from groundup.languages import LANGUAGES as RECORDS
 from groundup.store.files import write_atomically
 from groundup.store.ownership import digest_of_entry
@@ -36,6 +32,17 @@ from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import remove_tree
 from groundup.trees.writer import copy_tree, in_thread
 from groundup_factory.filters import RepositoryFacts, facts_of, refuse
+from groundup_factory.instances.choosing import JobWish, chosen_job
+from groundup_factory.instances.folders import InstanceFolder
+from groundup_factory.instances.making import InstanceRequest, Made, masked_instance, masked_kinds
+from groundup_factory.instances.repositories import check_out_listed, foreign_of
+from groundup_factory.instances.trials import (
+    FailedJob,
+    InstanceTrial,
+    JobsFailedError,
+    first_that_stands,
+    instance_trial,
+)
 from groundup_factory.set_entries import (
     EntryWalk,
     MadeTask,

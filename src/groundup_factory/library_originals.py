@@ -3,11 +3,12 @@
 import shutil
 from pathlib import Path
 
-from groundup.curation.repositories import RepositoryOrigin, check_out_listed
+from groundup.environments.checkouts import RepositoryOrigin
 from groundup.environments.git import GitRepository
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.own_suite import BUNDLE
 from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource, RepositorySource
+from groundup_factory.instances.repositories import check_out_listed
 from groundup_factory.recipes.candidates import open_index, parse_source
 from groundup_factory.recipes.drafting import UnpublishedLibrary
 from groundup_factory.recipes.originals import newest_release

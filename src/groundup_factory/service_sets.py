@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from groundup.curation.repositories import RepositoryOrigin, check_out_listed
+from groundup.environments.checkouts import RepositoryOrigin
 from groundup.environments.git import GitRepository
 from groundup.episodes.backends import opened_context
 from groundup.settings import Settings
@@ -19,6 +19,7 @@ from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import read_regular
 from groundup.trees.writer import copy_tree, disk_errors, in_thread
 from groundup_factory.filters import facts_of, refuse
+from groundup_factory.instances.repositories import check_out_listed
 from groundup_factory.services.making import MadeService, OriginalService, make_service
 from groundup_factory.services.proving import ProofRules
 from groundup_factory.set_entries import (

@@ -60,7 +60,7 @@ NOT_RUN = {
         "warm *",
         "curate set *",
     ),
-    "a set that was made (tests/cli/test_curate_set.py, tests/curation/test_packing.py)": (
+    "a set that was made (tests/groundup_factory/test_curate_set.py, test_packing.py)": (
         "curate pack *",
         "curate refresh *",
         "curate why *",

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from groundup.api.runs import run
-from groundup.curation.instances import InstanceRequest, add_instance
 from groundup.domain.errors import TaskError, UsageError
 from groundup.grading.ci.records import OriginalTests
 from groundup.settings import Settings, load
@@ -22,6 +21,7 @@ from groundup.suites.sets import ENTRIES, SetKindName, checked_set, read_manifes
 from groundup.trees.walking import remove_tree
 from groundup_factory.filters import FilterRules
 from groundup_factory.instance_sets import MAKING, InstanceSets
+from groundup_factory.instances.making import InstanceRequest, add_instance
 from groundup_factory.set_entries import SetEntry, parse_wish
 from groundup_factory.sets import SetRequest, make_set
 from groundup_factory.yields import evidence_of, yield_of

@@ -1,14 +1,12 @@
 """`groundup data`: the data of benchmarks on this machine, published ones and sets of one's own."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from groundup.api.flags import AnyPath
-from groundup.catalog import Table
 from groundup.cli.console import print_document, print_table, say
 from groundup.cli.options import Examples, Json, Suite
 from groundup.domain.errors import GroundupError, UsageError
@@ -40,18 +38,6 @@ EXAMPLES: dict[str, Examples] = {
         ("Samples of the older form", "groundup data convert dibench test_dataset.jsonl -o repo-sample.jsonl"),
     ),
 }
-
-SetTaker = Callable[[Path, Path, Settings], Path]
-"""Takes the set in a folder or an archive into a folder for work, and returns the whole set."""
-
-
-def _packed() -> SetTaker:
-    from groundup.curation.packed import taken_in
-
-    return taken_in
-
-
-PACKED_SETS: Table[SetTaker] = Table("packed set", {"packed": _packed})
 
 
 class SuiteData(Record):
@@ -201,8 +187,10 @@ def _installed_set(name: str, source: Path, settings: Settings, address: str | N
 
     Raises `UsageError`.
     """
+    from groundup.suites.packed import taken_in  # reads manifests of every language
+
     with scratch_folder("install") as work:
-        folder = PACKED_SETS.find("packed")(source, work, settings)
+        folder = taken_in(source, work, settings)
         full = name_of_installed(name, folder)
         base, with_data = places.with_data_set(full, settings)
         suite, found = _pullable(base, with_data)

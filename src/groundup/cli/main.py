@@ -70,9 +70,6 @@ COMMANDS = {
     "export": "submissions:export",
     "warm": "warm:warm",
     "recipe fingerprint": "recipe_files:fingerprint",
-    "curate locate": "curate:locate",
-    "curate instance": "curate:instance",
-    "curate validate": "curate:validate",
     "runs": "report:runs",
     "init": "installation:init",
     "clean": "installation:clean",
@@ -116,7 +113,6 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 GROUPS = {
     "data": "Fetch the published data of benchmarks.",
     "registry": "Record which packages exist in registries.",
-    "curate": "Make tasks out of repositories.",
     "models": "Try a model before a run relies on it.",
     "recipe": "Make and check recipes, which hold what strict grading needs.",
     "task": "Make tasks and check them: curate, recipe, audit, image.",

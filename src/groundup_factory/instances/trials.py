@@ -1,7 +1,7 @@
 """Executing instances of DI-Bench's kind: originals must pass, empty submissions fail.
 
 Where that is not so while one is made, a runner-up of its jobs is tried: sets and single instances go by one rule.
-Knows nothing of how an instance is made (`instances`).
+Knows nothing of how an instance is made (`making`).
 """
 
 import asyncio

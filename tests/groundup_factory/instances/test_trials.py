@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.curation.trials import FailedJob, JobsFailedError, first_that_stands
+from groundup_factory.instances.trials import FailedJob, JobsFailedError, first_that_stands
 
 TESTS = "invalid: the original fails (try 1): failing tests: FAILED t::a - took 3 s (step 'Test on {}' failed)"
 HIDDEN = "not executed: the original wants what the cut-off hides"

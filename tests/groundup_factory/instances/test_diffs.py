@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.curation.instances import file_diff
 from groundup.suites.dibench.patches import apply_to_file, parse_patch
+from groundup_factory.instances.making import file_diff
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\r\n", b"  c\n", b"\n", b"- d\n", b"+ e\n", b"@@ x\n"]), max_size=12)
 TEXTS = st.builds(lambda lines, end: b"".join(lines) + end, LINES, st.sampled_from([b"", b"tail"]))

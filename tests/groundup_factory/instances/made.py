@@ -1,6 +1,6 @@
 """Where the tests of made repositories run."""
 
-from groundup.curation.locating import JobCandidate, Located, locate
+from groundup_factory.instances.locating import JobCandidate, Located, locate
 from tests.workflows.made import MadeTree
 
 

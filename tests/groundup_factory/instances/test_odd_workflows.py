@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation import choosing
-from groundup.curation.choosing import JobWish, chosen_job, with_hindrances
-from groundup.curation.locating import Located, locate
 from groundup.domain.errors import TaskError
 from groundup.workflows.tree import FolderTree
+from groundup_factory.instances import choosing
+from groundup_factory.instances.choosing import JobWish, chosen_job, with_hindrances
+from groundup_factory.instances.locating import Located, locate
 from tests.grading.ci.bench import repository
 
 STEPS = "    runs-on: ubuntu-latest\n    steps: [{uses: actions/checkout@v4}, {run: pytest}]\n"

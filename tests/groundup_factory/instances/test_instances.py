@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.choosing import JobWish, chosen_job
-from groundup.curation.instances import InstanceRequest, add_instance
-from groundup.curation.repositories import check_out
 from groundup.domain.errors import TaskError, UsageError
+from groundup.environments.checkouts import check_out
 from groundup.manifests.records import DependencyKind
 from groundup.settings import Settings
 from groundup.suites.dibench.answers import Edited, answer, original, submitted
@@ -20,6 +18,8 @@ from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.metrics import score_instance
 from groundup.suites.dibench.patches import apply_to_file, parse_patch
 from groundup.suites.dibench.published import official_comparison
+from groundup_factory.instances.choosing import JobWish, chosen_job
+from groundup_factory.instances.making import InstanceRequest, add_instance
 from tests.needs import need
 
 WORKFLOW = """

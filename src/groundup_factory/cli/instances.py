@@ -10,9 +10,9 @@ from groundup.api.flags import BaseUrl, Jobs, ModelName, Tasks, names
 from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
-    from groundup.curation.locating import JobCandidate, Located
     from groundup.manifests.records import DependencyKind, Language
     from groundup.suites.base import Validation
+    from groundup_factory.instances.locating import JobCandidate, Located
 
 EXAMPLES: dict[str, Examples] = {
     "curate locate": (
@@ -100,8 +100,8 @@ def locate(
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.repositories import locate_in
     from groundup.settings import load
+    from groundup_factory.instances.repositories import locate_in
 
     found = asyncio.run(locate_in(repository, commit, load(), model, base_url))
     for sentence in found.unread:
@@ -172,8 +172,8 @@ def instance(
     import asyncio
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.instances import InstanceRequest, add_instance
     from groundup.settings import load
+    from groundup_factory.instances.making import InstanceRequest, add_instance
 
     wanted = InstanceRequest(
         repository=repository,
@@ -263,8 +263,8 @@ def validate(
     from collections import Counter
 
     from groundup.cli.console import print_document, say
-    from groundup.curation.trials import validate as validated
     from groundup.settings import load
+    from groundup_factory.instances.trials import validate as validated
 
     def tell(one: "Validation") -> None:
         say(f"{one.task}: {one.standing}" + (f": {one.why}" if one.why else ""))

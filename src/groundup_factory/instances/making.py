@@ -20,13 +20,10 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from groundup.curation.choosing import JobWish, TestJob, chosen_job
-from groundup.curation.instance_folders import ADVICE, InstanceFolder
-from groundup.curation.repositories import RepositoryOrigin, check_out, foreign_of, has_commit
-from groundup.curation.trials import FailedJob, first_that_stands, instance_trial
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import checked_name
 from groundup.domain.records import Record
+from groundup.environments.checkouts import RepositoryOrigin, check_out
 from groundup.languages import LANGUAGES
 from groundup.languages.formats import FORMATS, find_manifests
 from groundup.languages.masking import MaskedFile, MaskReport, mask_repository
@@ -38,6 +35,10 @@ from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_pat
 from groundup.suites.sets import VALIDITY
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
+from groundup_factory.instances.choosing import JobWish, TestJob, chosen_job
+from groundup_factory.instances.folders import ADVICE, InstanceFolder
+from groundup_factory.instances.repositories import foreign_of, has_commit
+from groundup_factory.instances.trials import FailedJob, first_that_stands, instance_trial
 
 _NO_END = b"\n\\ No newline at end of file\n"
 

@@ -2,14 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from typing import get_args
 
-from groundup.curation.repositories import check_out
 from groundup.domain.errors import SubmissionError, UsageError
+from groundup.environments.checkouts import check_out
 from groundup.languages.masking import mask_repository
-from groundup.manifests.records import DependencyKind
+from groundup.manifests.records import DependencyKind, Language
 from groundup.settings import Settings
 from groundup.store.ownership import digest_of_entry
-from groundup.suites.dibench.dataset import LANGUAGES
 from groundup.suites.sets import SetTask, copy_set, read_manifest
 from groundup.trees.archives import extract_archive
 from groundup.trees.writer import TreeLimits, copy_tree, in_thread
@@ -47,7 +47,7 @@ async def _fetch(task: SetTask, folder: Path, work: Path, settings: Settings) ->
     for path, text in wanted.added.items():
         (original / path).parent.mkdir(parents=True, exist_ok=True)
         (original / path).write_text(text, encoding="utf-8")
-    language = next(one for one in LANGUAGES if one == task.language)
+    language: Language = next(one for one in get_args(Language) if one == task.language)
     kinds = frozenset(DependencyKind(kind) for kind in wanted.kinds)
     place = folder / wanted.place
     place.parent.mkdir(parents=True, exist_ok=True)

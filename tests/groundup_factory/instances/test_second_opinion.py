@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.locating import JobOpinion, ask_model, locate
 from groundup.models.opening import open_model
+from groundup_factory.instances.locating import JobOpinion, ask_model, locate
 from tests.workflows.made import MadeTree
 
 FILES = {

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from groundup.curation.locating import JobCandidate, Located, best_leg, locate
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.languages import ToolchainName
 from groundup.domain.records import Record
@@ -24,6 +23,7 @@ from groundup.workflows.jobs import CALLS, JobReader, written_out
 from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree, RepositoryTree, WithFile
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
+from groundup_factory.instances.locating import JobCandidate, Located, best_leg, locate
 
 
 class ForeignWorkflow(NamedTuple):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from groundup.curation.locating import locate
-from tests.curation.made import best, located
+from groundup_factory.instances.locating import locate
+from tests.groundup_factory.instances.made import best, located
 from tests.workflows.made import MadeTree
 
 MATRIX = """

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation.choosing import ForeignWorkflow, JobWish, chosen_job
 from groundup.domain.errors import TaskError, UsageError
 from groundup.workflows.expressions import Contexts
 from groundup.workflows.workflow import read_workflow
+from groundup_factory.instances.choosing import ForeignWorkflow, JobWish, chosen_job
 from tests.grading.ci.bench import WORKFLOW, repository
 
 DOCKER = "action: docker/login-action: there is no Docker"

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from groundup.curation import choosing
-from groundup.curation.choosing import JobWish, chosen_job
 from groundup.domain.errors import TaskError
 from groundup.grading.ci.job import run_job
 from groundup.grading.ci.records import JobOutcome, JobRequest, failure_of
-from tests.curation.workflow_cases import CASES, Case
+from groundup_factory.instances import choosing
+from groundup_factory.instances.choosing import JobWish, chosen_job
 from tests.effort import THOROUGH
 from tests.grading.ci import bench
 from tests.grading.ci.bench import needs_sandbox
+from tests.groundup_factory.instances.workflow_cases import CASES, Case
 
 RUN_HERE = [case for case in CASES if not case.refused]
 AT_ONCE = {

@@ -1,1 +1,0 @@
-"""Making tasks out of repositories: finding the job that tests them, and masking their dependencies."""
