@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from groundup.inside import source_of
 
 LIBRARY = '''
@@ -77,6 +79,12 @@ def last_word(words):
 def doubled(number):
     return number * 2
 
+def inner(number):
+    return number + 1
+
+def outer(number):
+    return inner(number) + 1
+
 class Lamp:
     def __init__(self):
         self.is_lit = False
@@ -133,9 +141,11 @@ for one in lost:
     one.pairs = [(pair[0], pair[1]) for pair in given.get("pairs", [])]
     one.message, one.raises = one.key[0], given.get("raises", "")
 suspicion = spectrum.suspicions([one.lines for one in lost], [one.lines for one in passing])
+lines = open(lib.__file__).read().splitlines()
+for one in lost:
+    one.origin = (lib.__file__, lines.index(given["origin"]) + 1) if "origin" in given else None
 clock = origins.ChildClock()
 workshop = mends.Workshop(changes, missing, mends.LocalBench(live.LiveCode(own), clock), passing, clock)
-lines = open(lib.__file__).read().splitlines()
 for mend in workshop.mends(lost, suspicion, spectrum.ranked, clock.now() + 60):
     told = [lines[mend.line - 1].strip(), mend.words, str(len(mend.tests)), *([] if mend.passes else ["further"])]
     print(" | ".join(told))
@@ -230,3 +240,10 @@ def test_what_lost_tests_alone_give_a_function_tells_the_check_that_it_lacks(tmp
     assert found == [
         "return number * 2 | before it: if not isinstance(number, int):     raise TypeError | 1 | further"
     ]
+
+
+@pytest.mark.parametrize("line", ["return number + 1", "return inner(number) + 1"])
+def test_the_function_that_made_the_wrong_value_is_changed_first(tmp_path: Path, line: str) -> None:
+    """Either line could be mended; time may not do for all."""
+    found = _mends(tmp_path, ["assert lib.outer(1) == 4"], [], origin=f"    {line}")
+    assert found == [f"{line} | {line[:-1]}2 | 1"]

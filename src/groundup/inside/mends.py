@@ -136,8 +136,12 @@ class Workshop:
             return None
         places = self._places(first, lines)
         told, slip, state, less, crude = self._module.TIERS
-        for tier in (told, slip) if is_flat else (told, slip, state, less, crude):
-            made = self._made(places, tier, first)
+        near = self._near(places, first)
+        steps = [(near, told), (near, slip), (places, told), (places, slip)]
+        if not is_flat:
+            steps += [(places, state), (places, less), (places, crude)]
+        for where, tier in steps:
+            made = self._made(where, tier, first)
             if tier == state:
                 made = self._first_in_time([*made], first)
             while self._clock.now() < until:
@@ -155,6 +159,14 @@ class Workshop:
             if best is not None and tier > told:
                 return best
         return best
+
+    @staticmethod
+    def _near(places: Sequence[Any], first: Any) -> list[Any]:
+        """Return those of *places* in the function where the wrong value came from."""
+        if first.origin is None:
+            return []
+        path, line = first.origin
+        return [one for one in places if one[0] == path and one[1].first <= line <= one[1].last]
 
     def _made(self, places: Sequence[Any], tier: int, first: Any) -> Iterator[tuple[str, Any, Any]]:
         """Yield the changes of one tier at some places, in their order."""
