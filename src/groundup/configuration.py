@@ -14,6 +14,12 @@ from groundup.domain.errors import UsageError
 
 CONFIG_FILE = "groundup.toml"
 PREFIX = "GROUNDUP_"
+
+
+class VariableWarning(UserWarning):
+    """A variable GROUNDUP_* that sets nothing, such as a misspelt one."""
+
+
 _LARGEST = 16 * 1024 * 1024
 
 

@@ -1,22 +1,31 @@
 """Settings: defaults < groundup.toml < environment (GROUNDUP_*) < flags, checked."""
 
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from groundup.configuration import CONFIG_FILE, PREFIX, default_cache, environment, gathered, origin
+from groundup.configuration import (
+    CONFIG_FILE,
+    PREFIX,
+    VariableWarning,
+    default_cache,
+    environment,
+    gathered,
+    origin,
+)
 from groundup.domain.errors import UsageError
 from groundup.domain.gone import refuse_gone
 from groundup.domain.names import unknown
-from groundup.domain.records import Record, plainly
+from groundup.domain.records import SettingRecord, plainly
 
 __all__ = ["CONFIG_FILE", "PREFIX", "Settings", "environment", "load"]
 
 
-class Settings(Record):
+class Settings(SettingRecord):
     """What a user can set once for all commands."""
 
     model_config = ConfigDict(allow_inf_nan=False)
@@ -113,9 +122,13 @@ class Settings(Record):
 
 
 def load(flags: Mapping[str, object] | None = None, config: Path | None = None) -> Settings:
-    """Merge all sources; a flag that is None is not set. Raises `UsageError`."""
+    """Merge all sources; a flag that is None is not set.
+
+    Raises `UsageError`, and warns of variables that set nothing.
+    """
     known = Settings.model_fields
     flags = flags or {}
+    _warn_of_variables([PREFIX + name.upper() for name in known])
     values = gathered(known, flags, config)
     for name, value in values.items():
         refuse_gone(name, value)
@@ -127,3 +140,14 @@ def load(flags: Mapping[str, object] | None = None, config: Path | None = None) 
         first = error.errors()[0]
         name = str(first["loc"][0])
         raise UsageError(f"{origin(name, flags, config)}: {plainly(first)}") from error
+
+
+_NO_SETTINGS = ("GROUNDUP_TOKEN", "GROUNDUP_TEST_SEED")
+"""Variables of ours that are no settings, beside those of keys."""
+
+
+def _warn_of_variables(known: Sequence[str]) -> None:
+    for name in sorted(environment()):
+        # The setting `key_variable` lets the variable of a key have any name.
+        if name.startswith(PREFIX) and not name.endswith("_KEY") and name not in (*known, *_NO_SETTINGS):
+            warnings.warn(unknown("variable", name, known), VariableWarning, stacklevel=3)

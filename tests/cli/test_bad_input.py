@@ -197,5 +197,25 @@ def test_bad_settings(groundup: Groundup, tmp_path: Path) -> None:
     """A setting that is none, and a file that is no TOML."""
     (tmp_path / "groundup.toml").write_text("[settings]\njbos = 3\n")
     assert "did you mean 'jobs'" in sentence(groundup("suites"))
+    (tmp_path / "groundup.toml").write_text("[settings]\nagent_jobs = true\n")
+    assert "groundup.toml, setting agent_jobs: must be a whole number" in sentence(groundup("suites"))
+    (tmp_path / "groundup.toml").write_text("[settings]\nresolutions_s = true\n")
+    assert "groundup.toml, setting resolutions_s: must be a number" in sentence(groundup("suites"))
     (tmp_path / "groundup.toml").write_text("[settings")
     assert "not valid TOML" in sentence(groundup("suites"))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("attempts = true", "attempts: must be a whole number"),
+        ("timeout = true", "timeout: must be a number"),
+        ("agent-option = { command_s = true }", "command_s of the agent loop: must be a number"),
+        ("model-option = { timeout_s = true }", "timeout_s: must be a number"),
+    ],
+)
+def test_true_is_no_number(groundup: Groundup, tmp_path: Path, line: str, says: str) -> None:
+    """It counted as 1, also as a second."""
+    run = f'[[run]]\nsuite = "{TWO}"\nagent = "loop"\nmodel = "compatible/m"\nbase-url = "http://127.0.0.1:9"\n'
+    (tmp_path / "runs.toml").write_text(run + line + "\n")
+    assert says in sentence(groundup("run", "--config", "runs.toml"))

@@ -49,6 +49,15 @@ def test_a_home_that_is_a_file_is_named(tmp_path: Path) -> None:
     assert (ended.returncode, f"HOME is {tmp_path / 'home'}, which is a file" in ended.stderr) == (2, True)
 
 
+def test_a_misspelt_variable_is_named_once(tmp_path: Path) -> None:
+    """It set nothing, and nobody knew; variables of keys and of the server's token are no settings."""
+    variables = {"GROUNDUP_JOB": "2", "GROUNDUP_TOKEN": "t", "GROUNDUP_MY_KEY": "k", "GROUNDUP_JOBS": "2"}
+    ended = shell(f"{PROGRAM} runs", tmp_path, **variables)
+    told = [line for line in ended.stderr.splitlines() if "GROUNDUP_" in line]
+    assert told == ["groundup: unknown variable 'GROUNDUP_JOB'; did you mean 'GROUNDUP_JOBS'?"]
+    assert ended.returncode == 0
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may enter everything")
 def test_a_home_of_somebody_else_is_named(tmp_path: Path) -> None:
     """As `sudo -u` leaves it; each command failed elsewhere, at a file that nobody knows."""

@@ -99,6 +99,16 @@ def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["report.json", "nodes.json"])
+def test_a_folder_in_the_place_of_a_file_is_named_before_work_begins(tmp_path: Path, name: str) -> None:
+    """The run was graded, and ended as if the machine had failed."""
+    RunWriter.create(tmp_path / "one", config()).close()
+    (tmp_path / "one" / name).mkdir()
+    with pytest.raises(UsageError, match=f"{name} is a folder where a file is written"):
+        RunWriter.open(tmp_path / "one")
+    assert not is_held(tmp_path / "one")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

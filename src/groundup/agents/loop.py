@@ -37,7 +37,7 @@ from groundup.agents.tools import (
 from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.digests import digest_of
-from groundup.domain.records import Record
+from groundup.domain.records import SettingRecord
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.usage import TokenUsage
@@ -82,7 +82,7 @@ _USUAL_TURNS, _TURN_TOKENS, _REPLY_TOKENS = 90, 700, 350
 """For guesses: published runs of NL2RepoBench had about so many turns."""
 
 
-class LoopOptions(Record):
+class LoopOptions(SettingRecord):
     """Settings of the agent; `groundup run --agent-option NAME=VALUE`."""
 
     calling: Literal["tools", "text"] = Field(

@@ -12,7 +12,7 @@ from groundup.agents.replies import ReplyKind, read_reply
 from groundup.domain.conversations import Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError
-from groundup.domain.records import Record
+from groundup.domain.records import SettingRecord
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.usage import TokenUsage
@@ -26,7 +26,7 @@ _SEEDS = "These files are there already; give those again that you change.\n\n"
 _SEED_BYTES = 200_000
 
 
-class OneshotOptions(Record):
+class OneshotOptions(SettingRecord):
     """Settings of the agent; it has none yet."""
 
 

@@ -19,7 +19,7 @@ from groundup.runs import reporting
 from groundup.runs.checking import RunCheck, check_run
 from groundup.runs.copies import alike, with_copies
 from groundup.settings import Settings, load
-from groundup.store.folder import RunFolder
+from groundup.store.folder import REPORT, RunFolder
 from groundup.store.ownership import refuse_full, write_made
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
 from groundup.suites.opening import SUITES, open_suite
@@ -218,7 +218,7 @@ def _read(names: Iterable[AnyPath], settings: Settings) -> Iterator[tuple[RunRep
 def _runs(name: AnyPath, settings: Settings) -> Iterator[tuple[RunReport, reporting.ReadRun | None]]:
     """Yield the reports that *name* stands for, with the runs that they were made from; a file has none."""
     path = Path(name)
-    if path.name == "report.json" and RunFolder(path.parent).was_run():
+    if path.name == REPORT and RunFolder(path.parent).was_run():
         path = path.parent  # the report of a run is made from what the run holds
     if path.is_file():
         yield from ((report, None) for report in _from_file(path, settings))

@@ -121,7 +121,8 @@ def checked(kind: Any, flags: Mapping[str, object]) -> Any:
         if value is None:
             continue
         try:
-            found[name] = TypeAdapter(hints[name], config=_FINITE).validate_python(value)
+            is_boolean = isinstance(value, bool)  # which would be taken for 0 or 1 where a number is asked for
+            found[name] = TypeAdapter(hints[name], config=_FINITE).validate_python(value, strict=is_boolean)
         except ValidationError as error:
             raise UsageError(f"{name}: {plainly(error.errors()[0])}") from error
         flag = flag_of(hints[name])

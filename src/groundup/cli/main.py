@@ -10,6 +10,7 @@ import gc
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -37,7 +38,12 @@ from groundup.cli.options import (
     command,
     group,
 )
-from groundup.configuration import unusable_surroundings, without_plugins_of_records, words_with_home
+from groundup.configuration import (
+    VariableWarning,
+    unusable_surroundings,
+    without_plugins_of_records,
+    words_with_home,
+)
 from groundup.domain.version import __version__
 from groundup.extensions import EXTENSIONS, owner_of
 
@@ -260,6 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     replace_closed_streams()
     if arguments is None:  # this process is ours
         sys.unraisablehook = _interrupt_again
+        warnings.formatwarning = _told
     without_plugins_of_records()
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] in (["export"], ["import"]) and given[1:2] == ["harbor"]:
@@ -335,6 +342,16 @@ def _called(app: CommandPanel, given: list[str]) -> int:
 
 def _json_is_asked(given: list[str]) -> bool:
     return "--json" in given or "--format=json" in given or ("--format", "json") in pairwise(given)
+
+
+_formatted = warnings.formatwarning
+
+
+def _told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
+    """Return a warning of ours without its place in the source."""
+    if issubclass(category, VariableWarning):
+        return f"groundup: {message}\n"
+    return _formatted(message, category, *place, **more)
 
 
 def _interrupt_again(unraisable: Any) -> None:

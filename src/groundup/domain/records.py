@@ -2,9 +2,10 @@
 
 from abc import ABC
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic_core import PydanticKnownError
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -21,6 +22,22 @@ class Record(BaseModel):
             if name not in type(self).model_fields:
                 raise TypeError(f"{type(self).__name__} has no field {name!r}")
         return self.model_copy(update=changes)
+
+
+class SettingRecord(Record):
+    """What a user sets. True and false are no numbers here, though Python takes them for 1 and 0."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_number_by_boolean(cls, value: object, info: ValidationInfo) -> object:
+        kind = cls.model_fields[str(info.field_name)].annotation
+        kinds = get_args(kind) or (kind,)
+        if isinstance(value, bool) and bool not in kinds:
+            if int in kinds:
+                raise PydanticKnownError("int_type")
+            if float in kinds:
+                raise PydanticKnownError("float_type")
+        return value
 
 
 class Extension(ABC):  # noqa: B024 - what is abstract is up to the bases that derive from it

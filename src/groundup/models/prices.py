@@ -31,7 +31,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.errors import UsageError
-from groundup.domain.records import Record, plainly
+from groundup.domain.records import Record, SettingRecord, plainly
 from groundup.domain.usage import TokenUsage
 from groundup.models.asking.chat import message_document, request_document
 from groundup.models.endpoint import ModelEndpoint
@@ -121,7 +121,7 @@ _PARTS = ("input", "output", "cached")
 """Of a price on the command line, in this order."""
 
 
-class Price(Record):
+class Price(SettingRecord):
     """USD per million tokens."""
 
     model: str = "*"

@@ -10,13 +10,13 @@ from pydantic import Field, JsonValue, SecretStr
 
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
-from groundup.domain.records import Record
+from groundup.domain.records import Record, SettingRecord
 from groundup.settings import environment
 
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-class ModelSettings(Record):
+class ModelSettings(SettingRecord):
     """How a run asks its model. The key is not among it: it stays in the environment."""
 
     base_url: str | None = Field(default=None, description="address of the endpoint; None: the provider's own")

@@ -18,7 +18,7 @@ from groundup.reports.document import Report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder, read_trajectory
 from groundup.store.checking import RecordFault, why_tree_differs
-from groundup.store.folder import RunFolder, is_held
+from groundup.store.folder import REPORT, RunFolder, is_held
 from groundup.store.judgements import read_judgements
 from groundup.store.records import ConfigFile
 from groundup.suites.opening import open_suite
@@ -129,7 +129,7 @@ def _ends_torn(file: Path) -> bool:
 def _of_others(run: RunFolder) -> Iterator[RecordFault]:
     for name, read in (
         ("judgements.jsonl", lambda: list(read_judgements(run.path))),
-        ("report.json", lambda: _read_report(run.path / "report.json")),
+        (REPORT, lambda: _read_report(run.path / REPORT)),
     ):
         if why := _unreadable(read, run.path / name):
             yield RecordFault(file=name, why=why)

@@ -42,8 +42,9 @@ from groundup.trees.walking import LARGE, read_regular, remove_tree
 from groundup.trees.writer import disk_errors
 
 LOCK_NAME = ".lock"
+REPORT = "report.json"
 _NODES = "nodes.json"
-_RECORDS = (CONFIG, LOCK, VERDICTS, "report.json", "judgements.jsonl", _NODES)
+_RECORDS = (CONFIG, LOCK, VERDICTS, REPORT, "judgements.jsonl", _NODES)
 _OF_RUNS = frozenset({*_RECORDS, LOCK_NAME, NOTES, "attempts", "scratch"})
 """Names of what runs, judges and reports write into a run's folder."""
 
@@ -210,7 +211,7 @@ class RunFolder:
     def write_report(self, document: JsonValue) -> None:
         """Write `report.json`. Needs no hold: it is made from what the other files say."""
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        write_atomically(self.path / "report.json", text.encode() + b"\n")
+        write_atomically(self.path / REPORT, text.encode() + b"\n")
 
     @staticmethod
     def _read(path: Path, kind: type[R]) -> R | None:
@@ -280,6 +281,9 @@ class RunWriter(Closeable):
         """Continue a run; raises `UsageError` when there is none or another process works on it."""
         folder = RunFolder(path)
         folder.config()  # before anything is written into a folder that is no run
+        for name in (REPORT, _NODES):  # which are written when the work is done
+            if (path / name).is_dir():
+                raise UsageError(f"{path / name} is a folder where a file is written; remove it or move it away")
         hold = Hold(path)
         try:
             return cls(folder, folder.config(), hold)

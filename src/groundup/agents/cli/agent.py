@@ -28,7 +28,7 @@ from groundup.agents.workspace import HOME, LanguageTools, SandboxExtras, home_o
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.limits import Limits
-from groundup.domain.records import Record, plainly
+from groundup.domain.records import SettingRecord, plainly
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.environments.builder import EnvironmentBuilder
@@ -51,7 +51,7 @@ _HANDED_IN = {"tree": "lies", "edits": "you have changed"}
 _SEE_FILE = "Your task is described in the file {prompt_file}. Read all of it, then do it."
 
 
-class CliOptions(Record):
+class CliOptions(SettingRecord):
     """What a user can set."""
 
     preset: str = Field(description="name@version, or the path of a preset's file")

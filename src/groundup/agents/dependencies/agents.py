@@ -29,7 +29,7 @@ from groundup.agents.dependencies.repository import (
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
 from groundup.domain.errors import SubmissionError, UsageError
-from groundup.domain.records import Record
+from groundup.domain.records import Record, SettingRecord
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
 from groundup.domain.usage import TokenUsage
@@ -253,7 +253,7 @@ _PROPOSAL_TOKENS = 200
 """For guesses: what a reply says besides the build files that it repeats."""
 
 
-class DependencyOptions(Record):
+class DependencyOptions(SettingRecord):
     """Settings of these agents."""
 
     at_once: int = Field(default=8, ge=1, description="questions at once in one attempt (file-iterate)")
