@@ -100,7 +100,7 @@ async def tried(
         room = Path(folder)
         (room / "scratch").mkdir()
         context = tools.context(room / "scratch", asked.timeout)
-        original = (await context.builder.source(recipe.source_request())).path
+        original = (await context.builder.source(recipe.graded_request())).path
         environment = await context.builder.python(recipe.environment.request())
         seed, drawn = f"{asked.seed}:{task.id}:{number}", 4 * asked.faults
         kept: dict[int, tuple[str, ...]] = {}

@@ -117,7 +117,7 @@ class Laboratory:
         recipe, tree = shipped_recipes()[order.task], room / "tree"
         (room / "scratch").mkdir()
         context = self._tools.context(room / "scratch", self._asked.timeout)
-        original = (await context.builder.source(recipe.source_request())).path
+        original = (await context.builder.source(recipe.graded_request())).path
         chance = random.Random(f"{order.seed}:{order.task}:{order.number}")
         mutant = await asyncio.to_thread(write_mutant, original, recipe.tests, tree, chance, order.kinds)
         environment = await context.builder.python(recipe.environment.request())

@@ -297,7 +297,7 @@ async def originals(tasks: Sequence[str], settings: Settings) -> dict[str, Libra
         for task in tasks:
             recipe = shipped_recipes()[task]
             environment = await context.builder.python(recipe.environment.request())
-            original = (await context.builder.source(recipe.source_request())).path
+            original = (await context.builder.source(recipe.graded_request())).path
             found[task] = LibraryUnderTest(original, original, recipe.tests, environment)
     return found
 
