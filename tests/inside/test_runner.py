@@ -293,7 +293,7 @@ def test_the_environment_stands_before_the_submission(tmp_path: Path) -> None:
 
 
 def test_late_filters_may_name_classes_of_the_submission(tmp_path: Path) -> None:
-    """A warning filter with a class of the library works, and a library without the class loses no other test."""
+    """A warning filter with a class of the library works. One without it loses no other test, and is told so."""
     library = "class Noise(UserWarning): pass\n"
     tests = """
 import warnings
@@ -310,6 +310,7 @@ def test_y(): pass
 
     assert _outcomes(heard) == {"tests/test_a.py::test_x": "failed", "tests/test_a.py::test_y": "passed"}
     assert _outcomes(lacking)["tests/test_a.py::test_y"] == "passed"
+    assert (heard.filters_left_out, lacking.filters_left_out) == ((), ("error::calc.Noise",))
 
 
 def test_a_forked_child_tells_nothing(tmp_path: Path) -> None:

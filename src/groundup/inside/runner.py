@@ -260,6 +260,8 @@ class Reporter:
         for line in self._spec["late_filters"]:
             if filter_is_usable(line):
                 early_config.addinivalue_line("filterwarnings", line)
+            else:
+                self._channel.send("filter_left_out", line=line)
 
     def name_of(self, item: Any) -> str:
         """Return what the original calls a test."""

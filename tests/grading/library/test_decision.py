@@ -241,6 +241,16 @@ def test_collection_failures_are_reported() -> None:
     assert "tests/test_b.py" in decision.reasons[0].message
 
 
+def test_a_warning_filter_that_was_left_out_is_told_after_the_losses() -> None:
+    """Plain pytest refuses such a filter and runs nothing: who compares the two reads why they differ."""
+    report = _report({"t::a": "failed", "t::b": "passed"}, filters_left_out=("ignore::demo.Noise",))
+    decision = _decide(report)
+
+    assert decision.passed == 1
+    assert decision.reasons[-1].stage is Stage.IMPORT
+    assert "ignore::demo.Noise was left out" in decision.reasons[-1].message
+
+
 def test_a_dead_sandbox_is_never_a_zero() -> None:
     """An infrastructure failure is raised, so that the attempt is owed again."""
     with pytest.raises(SandboxError):

@@ -152,6 +152,7 @@ def decide(
         *_ends(ended),
         *_untried(expected, report, ended),
         *_losses(expected, counted, report),
+        *_filters_left_out(report),
     ]
     return Decision(
         passed=0 if worth_nothing else len(counted),
@@ -298,6 +299,12 @@ def _losses(expected: frozenset[NumberedTest], counted: set[NumberedTest], repor
         first = f", first {failing[0]}: {report.results[failing[0]].message}" if failing else ""
         reasons.append(reason(Stage.TEST, f"{len(lost)} of {len(expected)} expected tests did not pass{first}"))
     return reasons
+
+
+def _filters_left_out(report: RunnerReport) -> list[Reason]:
+    """Say that tests ran without a warning filter of theirs: pytest alone would have refused to run any."""
+    why = "was left out, for its class cannot be imported; with it pytest runs no test"
+    return [reason(Stage.IMPORT, f"the warning filter {line} {why}") for line in report.filters_left_out]
 
 
 def _ends(ended: Sequence[FatalTest]) -> list[Reason]:

@@ -73,6 +73,11 @@ class _Test(_Event):
     duration: float = Field(ge=0, allow_inf_nan=False)
 
 
+class _FilterLeftOut(_Event):
+    event: Literal["filter_left_out"]
+    line: str
+
+
 class _Lacking(_Event):
     event: Literal["lacking"]
     file: str
@@ -119,6 +124,7 @@ _Any = Annotated[
     | _Test
     | _Origin
     | _Lacking
+    | _FilterLeftOut
     | _Import
     | _Signs
     | _BrokenOff
@@ -163,6 +169,9 @@ class RunnerReport(Record):
     collection_errors: dict[str, str] = {}
     lacking: dict[str, tuple[str, ...]] = Field(
         default={}, description="by test file: names that its tests use and the submission lacks"
+    )
+    filters_left_out: tuple[str, ...] = Field(
+        default=(), description="warning filters of the tests whose class the submission lacks"
     )
     imports: dict[str, ImportCheck] = {}
     collected: int | None = None
@@ -223,6 +232,7 @@ class _State:
         self.results: dict[NumberedTest, Result] = {}
         self.collection_errors: dict[str, str] = {}
         self.lacking: dict[str, tuple[str, ...]] = {}
+        self.filters_left_out: tuple[str, ...] = ()
         self.imports: dict[str, ImportCheck] = {}
         self.collected: int | None = None
         self.running: NumberedTest | None = None
@@ -243,6 +253,8 @@ class _State:
                 self.collection_errors.setdefault(_text(event.id, 500), _text(event.message, 300))
             case _Origin() | _Lacking():
                 self._add_hint(event)
+            case _FilterLeftOut():
+                self.filters_left_out += (_text(event.line, 200),)
             case _Import():
                 # The first one counts: what runs later cannot take it back.
                 file = None if event.file is None else _text(event.file, 1000)
@@ -294,6 +306,7 @@ class _State:
             results=self.results,
             collection_errors=self.collection_errors,
             lacking=self.lacking,
+            filters_left_out=self.filters_left_out,
             imports=self.imports,
             collected=self.collected,
             running=self.running,
