@@ -49,7 +49,6 @@ EQUIVALENT = Path(__file__).parent / "samples" / "equivalent_mutants.txt"
 _ELSEWHERE = 4
 """Files of tests in other folders: half of the suite names some modules."""
 _TESTED_BY = {
-    "judging": ("cli",),
     "manifests": ("languages",),
     "sources": ("groundup_infer",),
     "workflows": ("groundup_factory",),

@@ -21,10 +21,7 @@ from pathlib import Path
 from groundup.extensions import EXTENSIONS
 
 ROOT = Path(__file__).parents[1]
-WINGS = {
-    "viewer": ("src/groundup/viewer",),
-    "judging": ("src/groundup/judging", "src/groundup/api/judging.py"),
-}
+WINGS = {"viewer": ("src/groundup/viewer",)}
 """Parts of groundup itself that can be removed."""
 BESIDE = {"groundup_bridges": ("src/groundup_verifiers",)}
 """What goes with a package: the name that verifiers knows."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from groundup.api.episodes import OpenEpisode as OpenEpisode
     from groundup.api.episodes import open_episode as open_episode
     from groundup.api.episodes import open_episode_async as open_episode_async
-    from groundup.api.judging import judge as judge
-    from groundup.api.judging import judge_async as judge_async
     from groundup.api.listings import RecordList as RecordList
     from groundup.api.listings import list_runs as list_runs
     from groundup.api.listings import list_runs_async as list_runs_async
@@ -63,7 +61,6 @@ _NAMES = {
     "groundup.api.listings": "tasks tasks_async list_suites list_suites_async list_runs list_runs_async "
     "RecordList",
     "groundup.api.episodes": "open_episode open_episode_async OpenEpisode",
-    "groundup.api.judging": "judge judge_async",
     "groundup.domain.errors": "GroundupError UsageError SubmissionError TaskError InfrastructureError",
     "groundup.domain.subjects": "AttemptKey",
     "groundup.domain.verdicts": "Verdict",
@@ -98,4 +95,6 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    from groundup.extensions import EXTENSIONS
+
+    return sorted({*globals(), *__all__, *(name for one in EXTENSIONS if one.present() for name in one.offers)})

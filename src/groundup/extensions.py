@@ -104,6 +104,13 @@ EXTENSIONS = (
         offers={"audit": "auditing", "curate_set": "api"},
     ),
     ExtensionPackage(
+        "groundup_judging",
+        "judging by models",
+        commands={"judge": "cli:judge"},
+        groups={},
+        offers={"judge": "api", "judge_async": "api"},
+    ),
+    ExtensionPackage(
         "groundup_integrity",
         "checking whether results are to be believed",
         commands={"recipe freshen": "cli:freshen"},

@@ -69,7 +69,6 @@ def test_every_function_has_a_twin_for_event_loops() -> None:
         "list_suites",
         "list_runs",
         "open_episode",
-        "judge",
     }
     assert {name for name in groundup.__all__ if f"{name}_async" in groundup.__all__} == names
     for name in names:

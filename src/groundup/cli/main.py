@@ -59,7 +59,6 @@ COMMANDS = {
     "data list": "data:list_data",
     "data convert": "data:convert",
     "registry snapshot": "snapshot:snapshot",
-    "judge": "submissions:judge",
     "ablate": "submissions:ablate",
     "run": "run:run",
     "evaluate": "run:evaluate",

@@ -1,9 +1,9 @@
-"""Tests of groundup.judging.questions and questions: what judges see, and that submissions stay material."""
+"""Tests of groundup_judging.questions: what judges see, and that submissions stay material."""
 
 from pathlib import Path
 
-from groundup.judging.questions import JudgeQuestion, material_of, shortened_task
 from groundup.models.prices import estimated_text_tokens
+from groundup_judging.questions import JudgeQuestion, material_of, shortened_task
 
 FILES = {
     "README.md": "# Shop\nStart it with ./start.sh\n",

@@ -184,7 +184,7 @@ def shortened_task(instruction: str | None, tokens: int) -> str:
 
 
 def _prompt(name: str) -> str:
-    return files("groundup.judging").joinpath("data", f"{name}.txt").read_text(encoding="utf-8")
+    return files("groundup_judging").joinpath("data", f"{name}.txt").read_text(encoding="utf-8")
 
 
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)

@@ -1,11 +1,11 @@
-"""Tests of groundup.judging.questions: only the form that was asked for counts."""
+"""Tests of groundup_judging.questions: only the form that was asked for counts."""
 
 import json
 from typing import Any
 
 import pytest
 
-from groundup.judging.questions import CRITERIA, UnusableAnswerError, parsed_answer
+from groundup_judging.questions import CRITERIA, UnusableAnswerError, parsed_answer
 
 
 def answer(score: Any = 7, **changes: Any) -> dict[str, Any]:

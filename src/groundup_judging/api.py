@@ -6,15 +6,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Unpack
 
-from groundup.api.flags import AnyPath, JudgeFlags, money, names
+from groundup.api.flags import AnyPath, money, names
 from groundup.api.folders import run_folder
 from groundup.api.requests import checked
 from groundup.domain.errors import UsageError
 from groundup.domain.names import count, unknown
 from groundup.domain.records import Record
-from groundup.judging.questions import CRITERIA, OUTPUT_TOKENS, Opinions, by_matter
-from groundup.judging.work import JudgingItem, JudgingRequest, owed_judgements
-from groundup.judging.work import judge as ask
 from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger, estimated_tokens
 from groundup.models.protocol import ChatModel
@@ -23,8 +20,11 @@ from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.judgements import Judgement, read_judgements
 from groundup.suites.opening import open_suite
+from groundup_judging.flags import JudgeFlags
+from groundup_judging.questions import OUTPUT_TOKENS, Opinions, by_matter
+from groundup_judging.work import JudgingItem, JudgingRequest, owed_judgements
+from groundup_judging.work import judge as ask
 
-__all__ = ["CRITERIA", "JudgingPlan", "Opinions", "judge", "judging_plan", "opinions"]
 _MATTERS = ("repository", "readme", "tests")
 
 

@@ -15,7 +15,12 @@ from groundup.domain.names import unknown
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.usage import TokenUsage
-from groundup.judging.questions import (
+from groundup.models.cache import for_attempt
+from groundup.models.prices import estimated_text_tokens
+from groundup.models.protocol import BudgetSpentError, ChatModel
+from groundup.store.folder import RunFolder
+from groundup.store.judgements import Judgement, JudgementsFile, Matter, read_judgements
+from groundup_judging.questions import (
     OUTPUT_TOKENS,
     JudgeQuestion,
     UnusableAnswerError,
@@ -23,11 +28,6 @@ from groundup.judging.questions import (
     parsed_answer,
     shortened_task,
 )
-from groundup.models.cache import for_attempt
-from groundup.models.prices import estimated_text_tokens
-from groundup.models.protocol import BudgetSpentError, ChatModel
-from groundup.store.folder import RunFolder
-from groundup.store.judgements import Judgement, JudgementsFile, Matter, read_judgements
 
 _TRIES = 3
 """How often a judge may answer in the wrong form."""

@@ -1,12 +1,15 @@
 """Tests of `groundup judge`: judgements of a run by scripted models that speak real HTTP."""
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from groundup.judging.questions import CRITERIA
+import groundup as groundup_package
+from groundup_judging.api import judge, judge_async
+from groundup_judging.questions import CRITERIA
 from tests.cli.conftest import TWO, Groundup, Predict
 
 Judge = Callable[..., str]
@@ -66,6 +69,18 @@ def test_several_judges(groundup: Groundup, run: str, scripted_judge: Judge, tmp
     assert (tmp_path / "runs/one/verdicts.jsonl").read_bytes() == before
 
 
+def test_judging_from_python(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
+    """`groundup.judge` returns what the command shows, and its twin for event loops takes the same."""
+    assert {"judge", "judge_async"} <= {*dir(groundup_package)}
+    assert groundup_package.judge is judge
+    assert groundup_package.judge_async is judge_async
+    plain, twin = (inspect.signature(one).parameters.keys() for one in (judge, judge_async))
+    assert plain == twin
+    (found,) = judge(run, model=[scripted_judge("kind", said(9))], of="readme", output=tmp_path / "runs")
+    assert (found.attempt.task, found.of, found.overall.mean) == ("task-0000", "readme", 9)
+    assert json.loads(groundup("judge", run, "--json").out)["judged"] == [found.model_dump(mode="json")]
+
+
 def test_nothing_is_asked_twice(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
     """A second start asks only for what is missing; another judge is asked for everything."""
     assert groundup("judge", run, "-m", scripted_judge("one", said(8)), "--tasks", "task-0000").code == 0
@@ -79,11 +94,11 @@ def test_nothing_is_asked_twice(groundup: Groundup, run: str, scripted_judge: Ju
 
 def test_a_torn_line_is_asked_again(groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path) -> None:
     """A judgement that a killed process had half written counts as never made."""
-    judge = scripted_judge("one", said(8))
-    assert groundup("judge", run, "-m", judge).code == 0
+    one = scripted_judge("one", said(8))
+    assert groundup("judge", run, "-m", one).code == 0
     file = tmp_path / "runs/one/judgements.jsonl"
     file.write_bytes(file.read_bytes()[:-20])
-    assert "1 judgement to ask for, 3 there already" in groundup("judge", run, "-m", judge).err
+    assert "1 judgement to ask for, 3 there already" in groundup("judge", run, "-m", one).err
     assert len(lines(tmp_path)) == 4
 
 
@@ -106,15 +121,14 @@ def test_answers_in_the_wrong_form(groundup: Groundup, run: str, scripted_judge:
 
 def test_money_ends_the_work(groundup: Groundup, run: str, scripted_judge: Judge) -> None:
     """A limit on the cost holds; what it leaves is pending."""
-    judge = scripted_judge("one", said(8))
-    ended = groundup("judge", run, "-m", judge, "-j", "1", "--price", "1:1", "--max-cost", "0.0065", "--json")
+    one = scripted_judge("one", said(8))
+    ended = groundup("judge", run, "-m", one, "-j", "1", "--price", "1:1", "--max-cost", "0.0065", "--json")
     assert ended.code == 3
     assert "raise --max-cost" in ended.err
     kept = len(json.loads(ended.out)["judged"])
     assert 0 < kept < 4
     assert (
-        f"{4 - kept} judgement{'s' * (kept < 3)} to ask for, {kept} there"
-        in groundup("judge", run, "-m", judge).err
+        f"{4 - kept} judgement{'s' * (kept < 3)} to ask for, {kept} there" in groundup("judge", run, "-m", one).err
     )
 
 

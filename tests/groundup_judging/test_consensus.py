@@ -1,4 +1,4 @@
-"""Tests of groundup.judging.questions: when judges agree, and what they accept."""
+"""Tests of groundup_judging.questions: when judges agree, and what they accept."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.subjects import AttemptKey
-from groundup.judging.questions import CRITERIA, agreement, by_matter
 from groundup.store.judgements import Judgement, Matter, Opinion, read_judgements
+from groundup_judging.questions import CRITERIA, agreement, by_matter
 
 
 @pytest.mark.parametrize(
