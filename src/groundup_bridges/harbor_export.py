@@ -189,7 +189,7 @@ You work alone in a Linux container, in the folder /workspace. What lies there w
 tests.{tools}
 """
 _SOLVE = """#!/bin/sh
-# What the original hands in takes the place of what lies there.
+# Replaces the workspace with the reference solution.
 set -e
 rm -rf /workspace/..?* /workspace/.[!.]* /workspace/*
 tar -C /workspace -xzf "$(dirname "$0")/submission.tar.gz"

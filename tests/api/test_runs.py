@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 import groundup
+from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
+from groundup.reports.document import Report
 from groundup.runs.progress import AttemptEnded, Event, RunBegan, RunEnded
 from groundup.settings import Settings
 from tests.api.conftest import Predict
 from tests.patience import patient
 from tests.runs.configurations import TWO
-from tests.runs.toy import BEHAVIOUR
+from tests.runs.toy import BEHAVIOUR, ToySuite
 
 FIRST, SECOND = AttemptKey(task="task-0000"), AttemptKey(task="task-0001")
 
@@ -52,6 +54,20 @@ def test_run_resume_and_regrade(settings: Settings) -> None:
     again = groundup.regrade(ran.folder, grader="lax", settings=settings)
     assert again.id == "r-regrade-1"
     assert {verdict.grader.name for verdict in again.verdicts.values() if verdict} == {"lax"}
+
+
+def needy(settings: Settings) -> ToySuite:
+    """Return a suite whose data the settings name."""
+    if settings.data_dir is None:
+        raise UsageError("no data")
+    return ToySuite(1)
+
+
+def test_a_run_reports_by_the_settings_that_it_was_made_with(settings: Settings, tmp_path: Path) -> None:
+    """Those of the working folder may name no data, or others; then its report lacked the suite's tables."""
+    run = groundup.run(f"{__name__}:needy", "oracle", settings=settings.but(data_dir=tmp_path))
+    written = Report.model_validate_json((run.folder / "report.json").read_bytes())
+    assert run.report.runs == written.runs
 
 
 def test_what_is_owed_is_said_and_finished(predict: Predict, settings: Settings, tmp_path: Path) -> None:

@@ -226,6 +226,15 @@ def test_what_pages_for_developers_name_is_there(page: Path) -> None:
     assert wrong(page.read_text(encoding="utf-8")) == []
 
 
+def test_the_reference_of_the_api_lists_what_is_there() -> None:
+    """The site leaves a member out that its module lacks, without a word."""
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^::: (\S+)\n    options:\n      members: \[(.*)\]$", page, re.MULTILINE)
+    assert listed
+    for module, members in listed:
+        assert [name for name in members.split(", ") if not hasattr(importlib.import_module(module), name)] == []
+
+
 def test_what_names_nothing_is_found() -> None:
     """Modules without such a member, members of no class, errors that nobody raises, things in other files."""
     said = (

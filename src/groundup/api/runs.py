@@ -235,7 +235,7 @@ def resume(
     settings: Settings | None = None,
     **flags: Unpack[ResumeFlags],
 ) -> Run:
-    """Finish what *run*, a folder or an id, owes: what was interrupted, only made, or failed with the machine.
+    """Finish *run*, a folder or an id: attempts that were interrupted, only made, or failed with the machine.
 
     Flags that change what the run is are refused by `UsageError`, which names them. Everything else is as in
     `evaluate`.

@@ -35,7 +35,7 @@ from groundup.runs.plan import (
 from groundup.runs.progress import Progress, Standing, Warned, silent
 from groundup.runs.reporting import read_report
 from groundup.runs.submissions import AgentSource
-from groundup.settings import Settings, load
+from groundup.settings import Settings
 from groundup.store.folder import RunFolder, refuse_unusable
 from groundup.store.records import Regraded, RunConfiguration, Served
 
@@ -46,9 +46,11 @@ class Run:
     Functions that take a run's folder take the run itself, too.
     """
 
-    def __init__(self, folder: Path, standing: Standing, interrupted: bool) -> None:
+    def __init__(self, folder: Path, standing: Standing, interrupted: bool, settings: Settings) -> None:
         self.folder = folder
-        """Where everything of the run lies. `groundup.resume(run)` finishes what it owes."""
+        """Where everything of the run lies. `groundup.resume(run)` finishes what is pending."""
+        self.settings = settings
+        """With which it was made or finished; its report reads the suite's data by them."""
         self.standing = standing
         """How its attempts stood when that start ended, in counts."""
         self.interrupted = interrupted
@@ -70,7 +72,7 @@ class Run:
     @property
     def report(self) -> ShownReport:
         """What the run says: scores with denominators and intervals. `run.report.rows()` is a row per attempt."""
-        return ShownReport.of(read_report([self.folder], load()))
+        return ShownReport.of(read_report([self.folder], self.settings))
 
     @property
     def pending(self) -> int:
@@ -145,7 +147,7 @@ class NewRun(NamedTuple):
         name = self.run_id or _free_name(output, _named_after(made))
         folder = output / name
         ended = execute(made, folder, self.options, self.settings, progress, resumed=False, stop=stop)
-        return Run(folder, *ended)
+        return Run(folder, *ended, self.settings)
 
 
 class Resumption(NamedTuple):
@@ -178,7 +180,7 @@ class Resumption(NamedTuple):
         """Work on the run until nothing is pending."""
         made, options = self.plan(), _as_begun(self.options, RunFolder(self.folder))
         ended = execute(made, self.folder, options, self.settings, progress, resumed=True, stop=stop)
-        return Run(self.folder, *ended)
+        return Run(self.folder, *ended, self.settings)
 
     def plan(self) -> RunPlan:
         """Return what there is to go on with. Raises `UsageError` where the run cannot be resumed."""
