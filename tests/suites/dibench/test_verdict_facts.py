@@ -11,7 +11,10 @@ from groundup.suites.dibench.verdict_facts import (
     existence_of,
     facts_of,
     instance_score,
+    read_lines,
     scores_of,
+    written_lines,
+    written_substitutes,
 )
 
 COUNTS = DependencyCounts(
@@ -62,3 +65,16 @@ def test_counts_that_earlier_versions_packed_into_facts_are_read() -> None:
     packed = verdict(SCORE, "2").but(counts={}, facts={**verdict(SCORE, "2").facts, **texts})
     assert instance_score("a", packed) == SCORE
     assert existence_of(packed) == existence_of(verdict(SCORE, "2"))
+
+
+def test_lines_of_runners_come_back_as_they_went_in() -> None:
+    """A number that is cut in its middle is another one: 71 tests of the original were read as 7."""
+    lines = {f"{step} cargo test": (71 + step,) for step in range(24)}
+    assert read_lines(written_lines(lines)) == lines
+
+
+def test_what_stood_in_is_told_whole_or_counted() -> None:
+    """Nobody takes the beginning for everything."""
+    assert written_substitutes(["a for b", "c for d"]) == "a for b; c for d"
+    told = written_substitutes([f"package-{number} 2 for 1" for number in range(500)])
+    assert told.endswith("; and 450 more in ci.json")

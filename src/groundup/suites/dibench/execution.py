@@ -46,6 +46,7 @@ from groundup.suites.dibench.verdict_facts import (
     facts_of,
     scores_of,
     written_lines,
+    written_substitutes,
 )
 from groundup.trees.writer import copy_tree, in_thread
 from groundup.workflows.workflow import WorkflowError
@@ -212,7 +213,7 @@ class ExecutionGrader(Grader):
             KIND: failure.kind.value if failure else None,
             PASSED_TESTS: result.passed_tests,
             BY_LINE: written_lines(result.lines) or None,
-            "substitutes": "; ".join(result.substitutes)[:200] or None,
+            "substitutes": written_substitutes(result.substitutes) or None,
             "leg": ", ".join(f"{key}: {value}" for key, value in result.leg.items())[:120] or None,
         }
         reasons = _reasons(failure, result, score) if failure is not None else ()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from pydantic import JsonValue
 
@@ -16,6 +17,8 @@ ELSEWHERE = "declared elsewhere"
 BY_LINE = "tests by line"
 """How many passed by each line of a runner, by step and runner."""
 _MOST_LINES = 24
+_MOST_SUBSTITUTES = 1000
+"""Characters of a fact; logs, which a job writes, may name as many packages as they like."""
 
 
 def facts_of(score: InstanceScore, existence: Mapping[Existence, int] | None) -> Facts:
@@ -89,15 +92,23 @@ def existence_of(verdict: Verdict) -> Counter[Existence]:
     return +found
 
 
+def written_substitutes(substitutes: Sequence[str]) -> str:
+    """Return what stood in for what was asked, in one line; `ci.json` has what is too much for it."""
+    ends = accumulate(len(one) + 2 for one in substitutes)
+    kept = [one for one, end in zip(substitutes, ends, strict=True) if end <= _MOST_SUBSTITUTES]
+    left = len(substitutes) - len(kept)
+    return "; ".join((*kept, f"and {left} more in ci.json") if left else kept)
+
+
 def written_lines(lines: Mapping[str, Sequence[int]]) -> str:
     """Return counts as `3 pytest: 10 2; 4 jest: 7`, most first: the highest ones, and no zeros."""
     each = max(_MOST_LINES // max(len(lines), 1), 1)
     kept = {name: [count for count in counts if count][:each] for name, counts in lines.items()}
-    return "; ".join(f"{name}: {' '.join(map(str, counts))}" for name, counts in kept.items() if counts)[:240]
+    return "; ".join(f"{name}: {' '.join(map(str, counts))}" for name, counts in kept.items() if counts)
 
 
 def read_lines(text: object) -> dict[str, tuple[int, ...]]:
-    """Return what `written_lines` wrote; nothing for what is none, such as what was cut."""
+    """Return what `written_lines` wrote; nothing for what is none."""
     found = {}
     for part in text.split("; ") if isinstance(text, str) else ():
         name, _, counts = part.rpartition(": ")
