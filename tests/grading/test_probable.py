@@ -15,6 +15,7 @@ from groundup.reports.kinds import kind_of_test
 
 LIBRARY = Sources({
     "boats/__init__.py": "from boats.hull import Hull\n\n\ndef split_cargo(cargo):\n    return cargo\n",
+    "boats/deck.py": "from boats.hull import (\n    moor_quick as quick,\n)\n",
     "boats/hull.py": (
         "PREFIX = 'boat> '\n\n\nclass Hull:\n    def paint_all(self):\n        return f'{PREFIX}painted & dry'\n\n"
         "    def sink(self):\n        import os; os._exit(7)\n\n\ndef moor(boat, rope, *, knots):\n    pass\n\n\n"
@@ -30,6 +31,8 @@ LIBRARY = Sources({
         ("AttributeError: module 'boats.hull' has no attribute 'moor_fast'", "", "boats/hull.py:12"),
         ("AttributeError: module 'boats.hull' has no attribute 'moor_quickly'", "", "boats/hull.py:16"),
         ("ImportError: cannot import name 'anchor' from 'boats' (boats/__init__.py)", "", "boats/__init__.py:1"),
+        ("ImportError: cannot import name 'moor' from 'boats' (boats/__init__.py)", "", "boats/hull.py:12"),
+        ("AttributeError: module 'boats.deck' has no attribute 'moor_quick'", "", "boats/deck.py:2"),
         ("AttributeError: 'Hull' object has no attribute 'paint'", "", "boats/hull.py:5"),
         ("AttributeError: 'Sail' object has no attribute 'paint'", "", ""),
         ("TypeError: moor() missing 1 required keyword-only argument: 'knots'", "", "boats/hull.py:12"),
@@ -41,7 +44,7 @@ LIBRARY = Sources({
     ],
 )  # fmt: skip
 def test_a_message_leads_to_one_line_or_to_none(message: str, demand: str, place: str) -> None:
-    """A name like the missing one, a signature, an exit, a literal that stands in the wrong text alone."""
+    """A name like the missing one, elsewhere or renamed; a signature, an exit, a literal of the wrong text."""
     assert probable_place(message, demand, LIBRARY).rpartition(": ")[0].partition(": ")[0] == place
 
 

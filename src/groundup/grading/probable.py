@@ -337,10 +337,21 @@ def _only(sources: Sources, places: Sequence[tuple[str, int]]) -> str:
 
 
 def _in_module(module: str, name: str, sources: Sources) -> str:
-    """Return what in *module* is called most like *name*, else its first line."""
+    """Return where *module* imports *name* under another one, else where another module defines it.
+
+    Else what in *module* is called most like it, else its first line.
+    """
     path = module.replace(".", "/")
     file = sources.named(f"{path}/__init__.py") or sources.named(f"{path}.py")
-    return _like(file, name, sources.numbered(file), sources, 1) if file else ""
+    if not file:
+        return ""
+    renamed = [one for one in sources.lines_with(re.compile(rf"\b{name}\s+as\s")) if one[0] == file]
+    defined = sources.lines_with(
+        re.compile(rf"^(?:(?:async\s+)?def|class)\s+{name}\b|^{name}\s*(?::[^=]+)?=(?!=)")
+    )
+    return (
+        _only(sources, renamed) or _only(sources, defined) or _like(file, name, sources.numbered(file), sources, 1)
+    )
 
 
 def _in_class(kind: str, name: str, sources: Sources) -> str:
