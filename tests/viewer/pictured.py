@@ -1,35 +1,60 @@
 """The pages of which the documentation has pictures, and their words, which say when a picture is old."""
 
+import json
 import re
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.reports.made import Word
-from tests.viewer.made import write_run
+from groundup.domain.subjects import AttemptKey, Outcome
+from groundup.domain.verdicts import TestResult, Verdict
+from groundup.store.folder import RunWriter
+from groundup.store.records import ConfigFile, Planned, Predictions, RunConfiguration, VerdictLine
 
 WORDS = Path(__file__).with_name("pictures.txt")
 PICTURES = {
     "view-run": ("/run/model-a", "dark", 900),
-    "view-why": ("/run/model-a/attempt/sqlparse/0", "light", 560),
+    "view-why": ("/run/model-a/attempt/sqlparse/0", "light", 690),
     "view-compare": ("/compare?run=model-a&run=model-b", "light", 1080),
 }
 """Each picture's page, colour scheme and height."""
-_MADE: dict[str, list[Word]] = {
-    "aiofiles": [(161, 204)],
-    "humanize": [(604, 604)],
-    "markupsafe": [(71, 71)],
-    "retrying": [(12, 17)],
-    "sqlparse": [(442, 461)],
-    "tqdm": [(0, 139)],
-}
+_RECORDED = Path(__file__).with_name("pictured.json")
+"""What `groundup evaluate nl2repobench` found of six originals, four or one of them with a planted fault.
+
+By run and task: the verdict and its lost tests, without their source.
+"""
+_BEGAN = datetime(2026, 11, 30, 9, tzinfo=UTC)
 
 
 def write_runs(folder: Path) -> Path:
     """Write the runs of the pictures, model-a and model-b, and return *folder*."""
-    write_run(folder, "model-a", _MADE, said="psql_quotation_marks")
-    better: dict[str, list[Word]] = {**_MADE, "sqlparse": [(461, 461)], "tqdm": [(137, 139)]}
-    write_run(folder, "model-b", better, said="psql_quotation_marks")
+    for name, tasks in json.loads(_RECORDED.read_text(encoding="utf-8")).items():
+        given = Predictions(path=f"predictions/{name}", model_name=f"example/{name}")
+        configuration = RunConfiguration(suite="nl2repobench", submissions=given)
+        planned = Planned(tasks=tuple(tasks), attempts=1)
+        pinned = {"suite": "nl2repobench 1"}
+        config = ConfigFile(
+            run_id=name,
+            created_at=_BEGAN,
+            suite_name="nl2repobench",
+            grader="strict",
+            configuration=configuration,
+            planned=planned,
+            pinned=pinned,
+            digest=ConfigFile.digest_for(configuration, planned, pinned),
+        )
+        with RunWriter.create(folder / name, config) as writer:
+            for task, found in tasks.items():
+                line = VerdictLine(
+                    attempt=AttemptKey(task=task, index=0),
+                    outcome=Outcome.SUBMITTED,
+                    submission=f"{name}-{task}",
+                    verdict=Verdict.model_validate(found["verdict"]),
+                    started_at=_BEGAN,
+                    finished_at=_BEGAN + timedelta(seconds=4),
+                )
+                writer.record(line, [TestResult(**test) for test in found["lost"]], {})
     return folder
 
 

@@ -32,6 +32,7 @@ from tests.store.edits import FOUND
 from tests.store.folders import SHAPES, SuiteName
 from tests.store.folders import write_run as write_whole_run
 from tests.viewer.made import BASE, EVIL, OTHER, fill, served, write_run
+from tests.viewer.pictured import write_runs
 
 NODES = FleetFile(
     at=datetime.now(UTC),
@@ -92,6 +93,38 @@ def test_a_run_has_its_tasks_and_where_points_were_lost(client: TestClient) -> N
     assert "1 task;" in found
     assert '/run/base/task/three"' not in client.get("/run/base?q=tw").text
     assert "2 tasks that lost points first at test" in words(client.get("/run/base?stage=test").text)
+
+
+def test_an_attempt_says_what_was_demanded_and_where_the_submission_lost_it(tmp_path: Path) -> None:
+    """As `why` does: what the test calls, the line that probably lost it, the values, and all names that lack."""
+    viewer = Viewer(load({"output": str(write_runs(tmp_path))}))
+    with TestClient(viewer.app()) as client:
+        page = words(client.get("/run/model-a/attempt/sqlparse/0").text)
+        assert "calls sqlparse/__init__.py:62: def split(" in page
+        assert "probably sqlparse/__init__.py:72: return" in page
+        assert "It demandedleft  1\nright 2\n+  where 1 = len(" in page
+        tests = words(client.get("/run/model-a/attempt/sqlparse/0?tab=tests&q=test_psql").text)
+        assert "left  1\nright 2" in tests
+    viewer.index.close()
+
+
+def test_an_attempt_names_all_that_it_lacks_at_once(tmp_path: Path) -> None:
+    """A test tells one of them."""
+    config, lines = run_of("lacking", {"one": [(0, 1)]})
+    with RunWriter.create(tmp_path / "lacking", config) as writer:
+        said = {
+            "id": "tests/test_a.py::test_b",
+            "outcome": "failed",
+            "expected": True,
+            "message": "AttributeError: no a",
+        }
+        for line in lines.values():
+            writer.record(line, [TestResult(**said, lacks=("Radio.toggle", "Radio.tune"))], {})
+    viewer = Viewer(load({"output": str(tmp_path)}))
+    with TestClient(viewer.app()) as client:
+        page = words(client.get("/run/lacking/attempt/one/0").text)
+        assert "names that the tests use and the submission lacks: Radio.toggle, Radio.tune" in page
+    viewer.index.close()
 
 
 def test_a_run_has_the_plots_and_tables_of_its_report(client: TestClient, runs: Path) -> None:

@@ -14,6 +14,7 @@ from groundup.store.folder import RunWriter
 from groundup.viewer.site import RUN_BYTES
 from tests.reports.made import run_of
 from tests.viewer.made import BASE, EVIL, OTHER, fill, write_run
+from tests.viewer.pictured import write_runs
 from tests.viewer.test_pages import words
 from tests.viewer.test_turns import play
 
@@ -115,3 +116,14 @@ def test_a_run_has_three_megabytes_at_most(tmp_path: Path) -> None:
     assert made.left_out > 0
     assert leading_nowhere(tmp_path / "site") == []
     assert len([*(tmp_path / "site").rglob("task-*/index.html")]) == 60
+
+
+def test_pages_for_others_say_where_a_test_was_lost_and_not_what_it_demanded(tmp_path: Path) -> None:
+    """Neither values nor what a line would have to be, nor the names that hidden tests use."""
+    runs = write_runs(tmp_path / "runs")
+    write_pages(runs / "model-a", site=tmp_path / "site")
+    page = words((tmp_path / "site/model-a/sqlparse.0/index.html").read_text())
+    assert "probably sqlparse/__init__.py:72: return" in page
+    assert "passes with" not in page
+    assert "demanded" not in page
+    assert "where 1 = len" not in page

@@ -169,15 +169,7 @@ def _whole(group: CauseGroup, width: int, values: int) -> Iterator[str]:
     flaky = sum(one.flaky for one in group.tests)
     again = f" ({flaky} passed when run again: flaky)" if flaky else ""
     yield shortened(f"{_unit(group, cause.tests)}: {cause.said}", _WIDTH) + again
-    if cause.place:
-        yield shortened(f"  {cause.place}{f': {cause.code}' if cause.code else ''}", max(width, _SAID))
-    called, _, helpers = cause.calls.partition(_HELPERS)
-    if called:
-        yield shortened(f"  calls {called}", max(width, _SAID))
-    if cause.probably and not cause.probably.startswith(f"{cause.place}:"):
-        yield shortened(f"  probably {cause.probably}", max(width, _SAID))
-    elif helpers:
-        yield shortened(f"  or in what it calls: {helpers}", max(width, _SAID))
+    yield from (shortened(f"  {line}", max(width, _SAID)) for line in place_lines(cause))
     if first.kind == "dependency":
         yield shortened(f"  {where_and_name(first)[1]}: {first.detail}", _WIDTH)
     else:
@@ -186,6 +178,19 @@ def _whole(group: CauseGroup, width: int, values: int) -> Iterator[str]:
     if others := group.tests[1:]:
         yield from _differing(group.tests, width, values // 2)
         yield from _others(others, where_and_name(first)[0], width)
+
+
+def place_lines(cause: Cause) -> Iterator[str]:
+    """Yield where in the submission a cause lies, what the failing statement calls, and where it probably lies."""
+    if cause.place:
+        yield f"{cause.place}{f': {cause.code}' if cause.code else ''}"
+    called, _, helpers = cause.calls.partition(_HELPERS)
+    if called:
+        yield f"calls {called}"
+    if cause.probably and not cause.probably.startswith(f"{cause.place}:"):
+        yield f"probably {cause.probably}"
+    elif helpers:
+        yield f"or in what it calls: {helpers}"
 
 
 def _values(test: TestResult, width: int, room: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ from groundup.domain.verdicts import TestResult
 from groundup.reports.causes import CauseGroup, grouped
 from groundup.reports.document import AttemptRow
 from groundup.reports.publishing import cause_for_others, without_parameters
+from groundup.reports.why import lacking_lines
 from groundup.runs import evidence
 from groundup.store.attempts import AttemptFolder
 from groundup.viewer.addresses import whole_number
@@ -38,6 +39,7 @@ def lost_of(attempt: AttemptFolder, request: Request, *, for_others: bool) -> di
     return {
         "causes": [(group, said.get(_pytest_name(group.tests[0].id))) for group in causes[:quoted]],
         "causes_total": len(causes),
+        "lacks": [] if for_others else lacking_lines([test for group in causes for test in group.tests]),
         "lost_total": lost,
         "passed": len(tests) - lost,
         "dependencies": any(test.kind == "dependency" for test in tests),

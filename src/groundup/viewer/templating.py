@@ -11,7 +11,7 @@ from groundup.reports import pages
 from groundup.reports.document import TaskPair
 from groundup.reports.lost import shares_lost, stage_name
 from groundup.reports.numbers import share, words
-from groundup.reports.why import kinds_words
+from groundup.reports.why import demanded, kinds_words, place_lines
 from groundup.runs import evidence
 
 
@@ -26,6 +26,8 @@ def templates(*, still: bool) -> Environment:
         words=words,
         part=_part,
         size=_size_words,
+        demanded=demanded,
+        places=place_lines,
     )
     made.globals.update(shares_lost=shares_lost, stage_name=stage_name, kinds_words=kinds_words, still=still)
     return made
