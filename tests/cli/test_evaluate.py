@@ -266,6 +266,7 @@ def test_task_and_tasks_mean_one_thing(groundup: Groundup, predict: Predict) -> 
         document = json.loads(ended.out)
         return sorted({*document["attempts"]} - {*document["missing"]})
 
+    assert attempts(folder / "task-0000", "--task", "task-0001") == ["task-0001/0"], "no file tells what it is"
     for flag in ("--task", "--tasks"):
         assert attempts(folder, flag, "task-0001") == ["task-0001/0"]
         assert attempts(folder, flag, "task-0000", flag, "task-0001") == ["task-0000/0", "task-0001/0"]

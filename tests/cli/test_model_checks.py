@@ -77,8 +77,9 @@ def test_what_an_endpoint_refuses_is_named(groundup: Groundup, stern: str) -> No
     assert (answers["speed"]["answer"], answers["speed"]["seconds"]) == ("refused", 0.0)
     assert (answers["tools"]["answer"], answers["tokens reported"]["answer"]) == ("no", "no")
     assert answers["window"]["detail"] == "4,096 tokens; give --context-tokens 4096"
-    larger = json.loads(groundup(*asked, "--context-tokens", "8000").out)["answers"]
-    assert [one["answer"] for one in larger if one["asked"] == "window"] == ["no"]
+    for tokens, fits in (("4096", "yes"), ("4097", "no")):
+        given = json.loads(groundup(*asked, "--context-tokens", tokens).out)["answers"]
+        assert [one["answer"] for one in given if one["asked"] == "window"] == [fits]
 
 
 def test_a_model_that_is_not_there(groundup: Groundup) -> None:

@@ -154,8 +154,6 @@ def _size(path: Path) -> int:
     total = path.lstat().st_size
     for folder, _, files in os.walk(path):
         for name in files:
-            try:
+            with suppress(FileNotFoundError):  # somebody else cleans, too
                 total += (Path(folder) / name).lstat().st_size
-            except FileNotFoundError:  # somebody else cleans, too
-                continue
     return total

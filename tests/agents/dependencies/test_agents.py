@@ -38,6 +38,7 @@ def repository(tmp_path: Path) -> Path:
     (workspace / "src/main.rs").write_text("use serde::Serialize;\nfn main() { secret_of_main(); }\n")
     (workspace / "crates/sub/src/lib.rs").write_text("extern crate rand;\npub fn secret_of_lib() {}\n")
     (workspace / "logo.png").write_bytes(b"\x89PNG")
+    (workspace / "release.py").write_text("def secret_of_tool(): ...\n")
     return workspace
 
 
@@ -50,9 +51,20 @@ async def test_all_in_one_shows_everything_once(tmp_path: Path, repository: Path
     for part in ("Write it.", "secret_of_main", "secret_of_lib", ROOT_TOML, SUB_TOML):
         assert question.count(part) == 1
     assert "PNG" not in question
+    assert "secret_of_tool" not in question, "another language"
     assert (repository / "Cargo.toml").read_text().endswith("serde = '1'\n")
     assert (repository / "crates/sub/Cargo.toml").read_text() == SUB_TOML
     assert (ended.outcome, ended.turns) == (Outcome.SUBMITTED, 1)
+
+
+async def test_a_build_file_that_is_a_source_is_shown_once(tmp_path: Path) -> None:
+    """`setup.py` is no source beside itself."""
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "setup.py").write_text("setup(name='of_setup')\n")
+    model = FakeModel([says("nothing")])
+    task = a_task(deliverable="edits", metadata={"language": "python", "build_files": '["setup.py"]'})
+    await create_all_in_one({}).attempt(agent_context(tmp_path, model, task=task))
+    assert model.requests[0].messages[-1].content.count("of_setup") == 1
 
 
 async def test_a_repository_that_is_too_large_is_impossible_for_all_in_one(
