@@ -78,7 +78,7 @@ def test_a_dry_run_does_nothing(groundup: Groundup, predict: Predict, tmp_path: 
     ended = groundup("evaluate", TWO, "-p", predict({"task-0001": "pass"}), "--dry-run", "--json")
     document = json.loads(ended.out)
     assert (ended.code, document["attempts"]) == (0, ["task-0000/0", "task-0001/0"])
-    assert document["missing"] == ["task-0000/0"]
+    assert (document["dry_run"], document["missing"]) == (True, ["task-0000/0"])
     assert not (tmp_path / "runs").exists()
 
 

@@ -1,5 +1,8 @@
 """`store.journal`: what was appended stays, what was torn never was."""
 
+import errno
+import os
+import re
 import resource
 import sys
 from collections.abc import Iterator
@@ -84,3 +87,18 @@ def test_a_disk_without_room_is_named() -> None:
 
     with pytest.raises(DiskFullError), disk_errors(full), full.open("wb", buffering=0) as file:
         file.write(b"x")
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EFBIG, "(`ulimit -f`)"),
+        (errno.EMFILE, "(`ulimit -n`)"),
+        (errno.EIO, "name another folder"),
+        (errno.EROFS, "make it writable or name another folder"),
+    ],
+)
+def test_what_cannot_be_written_says_what_to_do(tmp_path: Path, number: int, advice: str) -> None:
+    """A user's own limits are named by the command that raises them."""
+    with pytest.raises(InfrastructureError, match=rf"{re.escape(advice)}$"), disk_errors(tmp_path):
+        raise OSError(number, os.strerror(number), str(tmp_path))

@@ -106,5 +106,7 @@ def test_a_folder_is_searched_with_its_archives(tmp_path: Path) -> None:
         (tmp_path / "root" / name / "code.py").write_bytes(CODE)
     (tmp_path / "root/link.py").symlink_to("lib/code.py")
     (tmp_path / "root/tool.pex").write_bytes(b"#!/usr/bin/env python\n" + zipped(**{"m.py": CODE}))
+    (tmp_path / "root/cut.zip").write_bytes(zipped(**{"m.py": CODE})[:-30])
     found = contents_of_folder(tmp_path / "root", lambda folder: folder.endswith(("lib", "away")))
     assert sorted(found.prints) == ["lib/inner/code.py", "tool.pex!m.py"]
+    assert [line.partition(": ")[0] for line in found.unread] == ["cut.zip"]

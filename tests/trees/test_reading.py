@@ -26,3 +26,7 @@ def test_sizes_are_capped(tmp_path: Path) -> None:
     assert read_regular(path, 5) == b"12345"
     with pytest.raises(OSError, match="larger than"):
         read_regular(path, 4)
+    with path.open("wb") as file:
+        file.truncate((3 << 20) + 1)
+    with pytest.raises(OSError, match="larger than 3 MiB"):
+        read_regular(path, 3 << 20)

@@ -76,6 +76,7 @@ def test_runners_are_seen(script: str) -> None:
         "cargo test --no-run",
         "ruff check .",
         "black --check .",
+        "node --check tests.js",
         "npm run build",
         "rustup component add clippy",
     ],
