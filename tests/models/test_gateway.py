@@ -145,7 +145,10 @@ async def test_responses_streamed(scripted: Write) -> None:
     assert kinds[:2] == ["response.created", "response.in_progress"]
     assert kinds[-1] == "response.completed"
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
-    assert "".join(event["delta"] for event in events if event["type"].endswith("text.delta")).endswith("look.")
+    growing = [event for event in events if event["type"].endswith(".delta")]
+    assert "".join(event["delta"] for event in growing[:-1]).endswith("look.")
+    places = {(event["output_index"], event.get("content_index")) for event in growing}
+    assert places == {(0, 0), (1, 0), (2, None)}, "thoughts, text, arguments"
     assert events[-1]["response"]["usage"]["output_tokens"] > 0
 
 

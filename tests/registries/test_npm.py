@@ -171,6 +171,18 @@ async def test_dates_of_an_honest_registry_hold(npm: FakeNpm, registry: NpmClien
     assert not gateway.is_undated
 
 
+async def test_days_are_asked_of_the_whole_packument(npm: FakeNpm, registry: NpmClient) -> None:
+    """The brief form of real registries has none; without a cut-off it is asked for, being many times smaller."""
+    cutoff = cutoff_instant("2023-01-01")
+    for name, gateway in {"ms": NpmGateway(registry, cutoff=cutoff), "yn": NpmGateway(registry)}.items():
+        npm.add(name, "1.0.0")
+        async with guest(gateway) as client:
+            await client.get(f"/{name}", headers=BRIEF)
+    accepted = {one.path: one.headers["accept"] for one in npm.site.asked}
+    assert BRIEF_TYPE not in accepted["/ms"]
+    assert BRIEF_TYPE in accepted["/yn"]
+
+
 async def test_what_is_in_the_cache_needs_no_registry(npm: FakeNpm, registry: NpmClient) -> None:
     """A second install works while the registry is down, also with a client that wants another form."""
     tarball = npm.add("ms", "1.0.0")

@@ -31,6 +31,11 @@ def test_hashes_are_read_in_both_forms() -> None:
     assert release.url == "https://registry.example/x.tgz"
 
 
+def test_a_registry_without_times_gets_none() -> None:
+    """An empty table of times would tell npm that nothing was published before any day."""
+    assert "time" not in json.loads(parse_packument("ms", URL, page({"1.0.0": {}}), whole=False).document)
+
+
 def test_two_versions_never_share_a_file_name() -> None:
     """Where a registry names two tarballs alike, the second gets the usual name."""
     dist = {"tarball": "https://registry.example/download.tgz"}

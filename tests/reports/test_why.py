@@ -4,7 +4,7 @@ import pytest
 
 from groundup.domain.verdicts import TestResult
 from groundup.reports.causes import grouped
-from groundup.reports.why import why_lines
+from groundup.reports.why import lacking_lines, why_lines
 
 
 def _lost(number: int) -> TestResult:
@@ -21,3 +21,15 @@ def test_causes_without_room_are_counted(room: int) -> None:
     assert len(shown) == max(room - 2, 0) // 2
     more = f"and {rest} causes more" if shown else f"{rest} causes"
     assert last == f"{more}, of {rest} tests; --full prints them"
+
+
+def test_what_a_submission_lacks_is_said_once_and_by_kind() -> None:
+    """Names that are not there in one line, calls that do not fit below a line that counts them."""
+    lacks = ("lib.split", "call split(text, limit=2) of /workspace/lib.py", "lib.join")
+    tests = [_lost(0).but(lacks=lacks), _lost(1).but(lacks=lacks[::-1])]
+    assert lacking_lines(tests) == [
+        "names that the tests use and the submission lacks: lib.split, lib.join",
+        "1 call that the submission's signatures do not take:",
+        "  split(text, limit=2) of lib.py",
+    ]
+    assert lacking_lines([_lost(0)]) == []

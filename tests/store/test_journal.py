@@ -14,6 +14,7 @@ import pytest
 
 from groundup.domain.errors import DiskFullError, InfrastructureError
 from groundup.store.files import Journal, complete_lines
+from groundup.trees.writer import disk_errors
 
 
 def test_appended_lines_are_read_back(tmp_path: Path) -> None:
@@ -83,8 +84,6 @@ def test_a_disk_without_room_is_named() -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no /dev/full")
-    from groundup.trees.writer import disk_errors
-
     with pytest.raises(DiskFullError), disk_errors(full), full.open("wb", buffering=0) as file:
         file.write(b"x")
 
