@@ -21,7 +21,7 @@ from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import GraderIdentity, TestResult
 from groundup.reports.numbers import between, percent, share
 from groundup.runs import evidence
-from groundup.settings import load
+from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, RunWriter
 from groundup.store.records import FleetFile, NodeStanding
 from groundup.viewer.app import Viewer
@@ -105,6 +105,31 @@ def test_an_attempt_says_what_was_demanded_and_where_the_submission_lost_it(tmp_
         assert "It demandedleft  1\nright 2\n+  where 1 = len(" in page
         tests = words(client.get("/run/model-a/attempt/sqlparse/0?tab=tests&q=test_psql").text)
         assert "left  1\nright 2" in tests
+    viewer.index.close()
+
+
+def test_the_text_of_a_hidden_test_is_shown_where_it_is_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the owner who asks for it, as `why -t` does; read from where the grader has it."""
+    files = {
+        "tests/test_parse.py": "def test_psql_quotation_marks():\n    t = split('a; b')\n    assert len(t) == 2\n"
+    }
+
+    async def hidden(folder: Path, task: str, settings: Settings) -> dict[str, str]:
+        assert (folder, task) == (tmp_path / "model-a", "sqlparse")
+        return files
+
+    monkeypatch.setattr("groundup.viewer.app.hidden_files", hidden)
+    viewer = Viewer(load({"output": str(write_runs(tmp_path))}))
+    with TestClient(viewer.app()) as client:
+        link = re.search(r'href="([^"]*)">its text', client.get("/run/model-a/attempt/sqlparse/0").text)
+        assert link
+        address = html.unescape(link[1])
+        assert "t = split('a; b')" in words(client.get(address).text)
+        assert "t = split('a; b')" not in words(client.get(address.replace("&text=yes", "")).text)
+        files.clear()
+        assert "The hidden tests of this task are not at hand here." in words(client.get(address).text)
     viewer.index.close()
 
 

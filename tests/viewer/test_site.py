@@ -127,3 +127,4 @@ def test_pages_for_others_say_where_a_test_was_lost_and_not_what_it_demanded(tmp
     assert "passes with" not in page
     assert "demanded" not in page
     assert "where 1 = len" not in page
+    assert "its text" not in page

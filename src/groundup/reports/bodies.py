@@ -1,6 +1,6 @@
 """The text of a failed test, for whoever has the hidden tests on the disk: its body, fixtures and helpers. Pure.
 
-It is printed for the owner of a run and stored nowhere, so no page, export or served episode has it.
+The owner of a run sees it, and it is stored nowhere: no page for others, export or served episode has it.
 """
 
 import ast

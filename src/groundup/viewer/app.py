@@ -4,7 +4,6 @@ import asyncio
 import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
@@ -24,6 +23,7 @@ from groundup.reports.pages import style
 from groundup.reports.plots import plots_of
 from groundup.reports.views import figures_view, paper_views, views_of
 from groundup.runs import evidence
+from groundup.runs.hidden_code import hidden_files
 from groundup.runs.reporting import read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
@@ -235,7 +235,7 @@ class Viewer:
             "instruction": self._instruction,
             "trajectory": self._trajectory,
             "files": self._files,
-            "tests": partial(tests_of, for_others=self.still),
+            "tests": self._tests,
             "logs": logs_of,
         }
         values = parts.get(tab, self._why)(attempt, request)
@@ -268,6 +268,14 @@ class Viewer:
         except UsageError as error:
             said = {"opinions": [], "unjudged": str(error)}
         return {**lost_of(attempt, request, for_others=self.still), **said}
+
+    def _tests(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
+        """Return tests as the address asks for them, with their text where it asks for that, too."""
+        if "text" not in request.query_params or self.still:
+            return tests_of(attempt, request, {}, for_others=self.still)
+        run, task = request.path_params["run"], request.path_params["task"]
+        files = asyncio.run(hidden_files(self.settings.output / run, task, self.settings))
+        return {**tests_of(attempt, request, files, for_others=False), "textless": not files}
 
     def _instruction(self, attempt: AttemptFolder, request: Request) -> dict[str, Any]:
         """Return what was asked, as this machine's data of the suite has it."""

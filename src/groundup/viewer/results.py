@@ -1,6 +1,6 @@
 """What the page of an attempt shows of its tests, of what was lost, of better attempts, and of its logs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +9,7 @@ from starlette.requests import Request
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Submission
 from groundup.domain.verdicts import TestResult
+from groundup.reports.bodies import body_of
 from groundup.reports.causes import CauseGroup, grouped
 from groundup.reports.document import AttemptRow
 from groundup.reports.publishing import cause_for_others, without_parameters
@@ -72,8 +73,13 @@ def _pytest_name(test: str) -> str:
     return test.partition("::")[2].replace("::", ".")
 
 
-def tests_of(attempt: AttemptFolder, request: Request, *, for_others: bool) -> dict[str, Any]:
-    """Return the tests that the address asks for, lost ones first; *for_others*: without what they said."""
+def tests_of(
+    attempt: AttemptFolder, request: Request, files: Mapping[str, str], *, for_others: bool
+) -> dict[str, Any]:
+    """Return the tests that the address asks for, lost ones first; *for_others*: without what they said.
+
+    *files*: hidden tests of which the text is shown, by path.
+    """
     wanted, outcome = (request.query_params.get(name, "") for name in ("q", "outcome"))
     tests = _read_tests(attempt)
     if for_others:
@@ -88,7 +94,7 @@ def tests_of(attempt: AttemptFolder, request: Request, *, for_others: bool) -> d
     quotes = not for_others and any(test.outcome != "passed" for test in shown)
     said = evidence.excerpts(attempt) if quotes else {}
     return {
-        "tests": [(test, said.get(_pytest_name(test.id))) for test in shown],
+        "tests": [(test, said.get(_pytest_name(test.id)), body_of(test, files)) for test in shown],
         "total": len(found),
         "outcomes": outcomes,
         "wanted": wanted,
