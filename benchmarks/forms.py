@@ -26,7 +26,9 @@ import groundup
 from groundup.cli.main import main as run_command
 
 SOURCES = Path(__file__).parents[1] / "src"
-PACKAGES = tuple(name for name in ("groundup", "groundup_integrity") if importlib.util.find_spec(name))
+PACKAGES = tuple(
+    name for name in ("groundup", "groundup_integrity", "groundup_origins") if importlib.util.find_spec(name)
+)
 """What an evaluation may use."""
 DOORS = ("Suite", "Grader", "Agent", "SandboxProvider", "Sandbox", "EnvironmentBuilder")
 """What plug-ins implement or are handed."""

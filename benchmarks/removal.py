@@ -71,7 +71,9 @@ class Remainder:
         (folder / "site" / "sitecustomize.py").write_text(ONLY_COPY.format(copy=str(folder / "src")))
         project = folder / "pyproject.toml"
         names = "|".join(removed)
-        project.write_text(re.sub(rf'^    "(src/)?({names})",\n', "", project.read_text(), flags=re.MULTILINE))
+        text = re.sub(rf'^    "(src/)?({names})",\n', "", project.read_text(), flags=re.MULTILINE)
+        # Contracts about the package alone go with it.
+        project.write_text(re.sub(rf'\[\[.+\]\]\nname = ".*\b(?:{names})\b.*"\n(?:.+\n)+', "", text))
         self.names = [path.parent.name for path in sorted((folder / "src").glob("*/__init__.py"))]
 
     def run(self, *program: str, expected: int | None = 0) -> str:

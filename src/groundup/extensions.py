@@ -117,6 +117,13 @@ EXTENSIONS = (
         groups={},
         adds=("checker", "fresh maker"),
     ),
+    ExtensionPackage(
+        "groundup_origins",
+        "guessing which line of a submission lost a test",
+        commands={},
+        groups={},
+        adds=("guesser",),
+    ),
 )
 """Every extension package."""
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.verdicts import Reason, Stage, TestResult
-from groundup.inside.origins import PASSES_WITH
+from groundup.domain.verdicts import PASSES_WITH, Reason, Stage, TestResult
 from groundup.reports.causes import grouped
 from groundup.reports.publishing import cause_for_others, reason_for_others
 from groundup.store.folder import RunFolder, RunWriter

@@ -74,12 +74,12 @@ def _run(
         return parse_report(data, TOKEN), process.wait()
 
 
-def run_told(tree: Path, library: str, tests: str, module: str, **changes: object) -> RunnerReport:
-    """Run *tests* of *library*, with `demands` and the trusted *module* that tells more of what was lost."""
+def run_told(tree: Path, library: str, tests: str, *modules: str, **changes: object) -> RunnerReport:
+    """Run *tests* of *library*, with `demands` and trusted *modules* that tell more of what was lost."""
     trusted = tree / "trusted"
     trusted.mkdir()
     told = {}
-    for name in ("demands", module):
+    for name in ("demands", *modules):
         place = trusted / f"{name}.py"
         place.write_bytes(source_of(place.name))
         told[name] = str(place)

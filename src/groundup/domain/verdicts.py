@@ -1,6 +1,7 @@
 """The verdict of a grader on a submission."""
 
 import math
+import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -81,6 +82,13 @@ class Score(Record):
 
 
 _ROUNDING = 1e-9
+
+
+PASSES_WITH = " -- the test passes with: "
+"""In a guess, between a line and what it was changed to for a test to pass."""
+FURTHER_WITH = " -- the test gets further with: "
+"""The same, where it is not all that the test wants."""
+TRIED = re.compile(f"{PASSES_WITH}|{FURTHER_WITH}")
 
 
 class TestResult(Record):

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.domain.names import number_of, printable, without_codes
+from groundup.grading.guesses import Answer, guesser
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.probable import check_place, field_place, probable_place, status_place, statuses
-from groundup.grading.submitted_sources import Sources, block_end
-from groundup.inside.origins import TRIED
+from groundup.grading.submitted_sources import Sources
 from groundup.sandbox.protocol import WORKSPACE
 
 CHAINED = "The above exception was the direct cause of the following exception:"
@@ -23,7 +22,6 @@ _EXCHANGE = re.compile(
     r"^last exchange: ([A-Z]+) (\S+)(?:, sent .*)? -> (no answer|\d{3}|not known) ?(.*)", re.MULTILINE
 )
 _NOT_KNOWN = "not known"
-_NOT_FOUND = ("404", "405")
 _JAVA_REQUEST = re.compile(
     r"(?<!\w)(?P<verb>GET|POST|PUT|PATCH|DELETE|get|post|put|patch|delete)(?:For\w+)?"
     r"\(\s*(?P<path>[\w.() ]*\+?\s*\"[^\n;]*)"
@@ -96,6 +94,13 @@ def _java_frames(lines: Sequence[str], at: int, sources: Sources) -> Iterator[tu
     yield from reversed(frames)
 
 
+def followed(
+    results: Mapping[NumberedTest, Result], log: bytes, sources: Sources
+) -> Mapping[NumberedTest, Result]:
+    """Return *results*, the lost ones with where they lead in a submission's sources; *log*: what it printed."""
+    return guesser().of_results({**results, **of_service(results, log, sources)}, sources)
+
+
 def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sources) -> dict[NumberedTest, Result]:
     """Return the lost ones of *results* with where the service went wrong: its own error, else what answers."""
     errors = errors_in(log, sources)
@@ -104,7 +109,7 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
         asked = [*_EXCHANGE.finditer(result.demand)]
         if result.outcome == "passed" or not asked:
             continue
-        method, address, status, answer = asked[-1].groups()
+        method, address, status, body = asked[-1].groups()
         handler = sources.handler(method, address)
         is_broken = status == "no answer" or "500" <= status < "600"
         error = _of_request(errors, method, address, handler) if is_broken else None
@@ -112,34 +117,11 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
             told = f"the service: {error.said}"
             detail = f"{as_frames(error, sources)}\n\n{CHAINED}\n\n{result.detail}"
             found[test] = result.but(detail=detail, demand=f"{result.demand}\n{told}")
-        elif handler is not None:
-            spans = [handler, *_helpers([handler], sources)]
-            further = _helpers(spans, sources)
-            got, wanted = statuses(result.message, result.demand, status)
-            found[test] = result.but(calls=sources.answering(handler))
-            if TRIED.search(result.probably):
-                continue
-            probably = (
-                check_place(got, wanted, sources, spans)
-                or check_place(got, wanted, sources, further)
-                or status_place(got, answer, sources, [*spans, *further])
-                or probable_place(result.message, result.demand, sources)
-                or field_place(result.message, result.demand, sources, spans)
-            )
-            found[test] = found[test].but(probably=probably or result.probably)
-        elif status in _NOT_FOUND and (like := sources.route_like(method, address)) is not None:
-            found[test] = result.but(probably=sources.shown(*like))
+            continue
+        guess = guesser().of_answer(result, Answer(method, address, status, body, handler), sources)
+        calls = result.calls if handler is None else sources.answering(handler)
+        found[test] = result.but(calls=calls, probably=guess or result.probably)
     return found
-
-
-def _helpers(spans: Sequence[tuple[str, int, int]], sources: Sources) -> list[tuple[str, int, int]]:
-    """Return file, first and last line of what some functions call, without themselves."""
-    found = [
-        (path, line, block_end(sources.text(path), line))
-        for one in spans
-        for _, path, line in sources.helpers(*one)
-    ]
-    return [one for one in dict.fromkeys(found) if one not in spans]
 
 
 def _of_request(

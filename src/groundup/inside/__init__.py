@@ -9,10 +9,8 @@ netcat       the `nc` of guests
 stopwatch    how much time a guest had; the launcher and the host count by it, too
 runner       hidden tests of a library, by pytest; `failing` makes them fail, `undoing` takes back what failed ones
              leave in folders; `demands` says what a failed one demanded, `lacking` which names they use and do not
-             find, `origins` which line made a wrong value, by `spectrum`, what lost and passing tests run, and
-             `mends`, which of `changes`, or what is `missing`, makes lost ones pass, put into what is `live`;
-             `Runner.java` runs JUnit's
-exchanges    the last HTTP exchange of a service's test; `afar` asks a service that carries `watched` for its lines
+             find; `Runner.java` runs JUnit's
+exchanges    the last HTTP exchange of a service's test
 official_driver, legacy_driver    what RepoGenesis' containers and scripts do with a service
 shim         what stands in the place of programs that act starts
 guest_files, stand_in_pip    an agent's `read` and `edit`; pip by uv

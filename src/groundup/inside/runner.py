@@ -219,7 +219,7 @@ def processes_beside(known: Collection[str] = (), proc: Path = Path("/proc")) ->
 class Reporter:
     """The pytest plugin that lets the submission be found, last of all, and reports."""
 
-    def __init__(self, spec: dict[str, Any], channel: Channel) -> None:
+    def __init__(self, spec: dict[str, Any], channel: Channel, listener: Any = None) -> None:
         self._spec = spec
         self._channel = channel
         self._collected = 0
@@ -232,14 +232,9 @@ class Reporter:
         self._exchanges = trusted_module(spec["exchanges"]).LastExchange() if spec.get("exchanges") else None
         self._root = ""
         self._demanded = "", ""
-        self._origins: Any = None
-        self._afar: Any = None
-        self._again: dict[tuple[str, int], Any] = {}
-        self._passed: dict[tuple[str, int], Any] = {}
-        self._seconds: dict[tuple[str, int], float] = {}
+        self._listener = listener
         # Tests freeze and replace clocks.
         self._clock = time.clock_gettime
-        self._began = self._clock(time.CLOCK_MONOTONIC)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> None:
@@ -249,10 +244,6 @@ class Reporter:
         gc.enable()
         self._root = str(early_config.rootpath if hasattr(early_config, "rootpath") else early_config.rootdir)
         put_on_path(self._spec)
-        if self._spec.get("afar"):
-            self._origins = trusted_module(self._spec["origins"])
-            module = trusted_module(self._spec["afar"]["program"])
-            self._afar = module.Afar(self._spec["afar"], self._origins, self._helpers())
         for name in self._spec["own_plugins"]:
             plugin = importable(name)
             if plugin is not None and not early_config.pluginmanager.is_registered(plugin):
@@ -262,6 +253,9 @@ class Reporter:
                 early_config.addinivalue_line("filterwarnings", line)
             else:
                 self._channel.send("filter_left_out", line=line)
+
+    def _key_of(self, item: Any) -> tuple[str, int]:
+        return self.name_of(item), self._ordinals.get(id(item), 1)
 
     def name_of(self, item: Any) -> str:
         """Return what the original calls a test."""
@@ -293,28 +287,8 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        """Ask where lost tests got wrong values from; all are reported by now.
-
-        No test is left that could want what pytest looks for now, five times through all objects.
-        """
+        """Spare pytest its look for what nobody wants any more, five times through all objects."""
         gc.freeze()
-        spent_s = self._clock(time.CLOCK_MONOTONIC) - self._began
-        if not self._again or (spent_s > self._spec["origins_until_s"] and self._afar is None):
-            return
-        with contextlib.suppress(Exception), warnings.catch_warnings():  # no process is left, or a thread runs
-            warnings.simplefilter("ignore")
-            for (name, ordinal), place in self._places(spent_s):
-                self._channel.send("origin", id=name, ordinal=ordinal, place=place)
-
-    def _places(self, spent_s: float) -> Iterator[tuple[tuple[str, int], str]]:
-        if self._afar is not None:
-            yield from self._afar.places(self._again, self._passed, self._seconds)
-            return
-        lost, passed = self._origins.chosen(self._again, self._passed, self._seconds)
-        ran = self._origins.SecondRun(
-            lost, passed, self._demands.roots, self._spec.get("trusted", []), self._helpers()
-        )
-        yield from self._origins.origins(ran, spent_s).items()
 
     def pytest_collectreport(self, report: Any) -> None:
         """Tell of a file that could not be collected, and in any case that this goes on."""
@@ -333,21 +307,18 @@ class Reporter:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, None]:
         """Tell which test begins, and afterwards what became of it."""
-        name, ordinal = self.name_of(item), self._ordinals.get(id(item), 1)
+        name, ordinal = key = self._key_of(item)
         self._reports = []
         self._demanded = "", ""
-        for one in (self._demands, self._exchanges, self._afar):
+        for one in (self._demands, self._exchanges, self._listener):
             if one is not None:
                 one.begin()
         self._channel.send("begin", id=name, ordinal=ordinal)
         yield
-        if self._afar is not None:
-            self._afar.ended((name, ordinal))
         outcome, message = merged(self._reports)
         duration = sum(getattr(report, "duration", 0.0) for report in self._reports)
-        self._seconds[name, ordinal] = duration
-        if outcome == "passed" and self._spec.get("origins"):
-            self._passed[name, ordinal] = item
+        if self._listener is not None:
+            self._listener.ended(key, item, outcome, duration)
         self._channel.send(
             "test",
             id=name,
@@ -384,30 +355,20 @@ class Reporter:
                 crash = getattr(report.longrepr, "reprcrash", None)
                 message = str(getattr(crash, "message", None) or report.longrepr or "")
                 self._demanded = demands.of(call.excinfo.value, message, str(item.fspath))
-                self._keep_marks(item, message, demands, asked)
+                self._tell_lost(item, message, asked, demands)
                 lines = [asked, self._demanded[0], *printed(report)]
                 self._demanded = "\n".join(filter(None, lines)), self._demanded[1]
         elif report is not None and report.skipped and asked:  # for what the service answered
             self._demanded = asked, ""
-            self._keep_marks(item, reason_of_skip(report), None, asked)
+            self._tell_lost(item, reason_of_skip(report), asked, None)
         self._told_s += self._clock(time.CLOCK_PROCESS_CPUTIME_ID) - began
         if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
             item.config.option.tbstyle = "native"
 
-    def _helpers(self) -> list[Any]:
-        return [trusted_module(path) for path in self._spec.get("origins_helpers", ())]
-
-    def _keep_marks(self, item: Any, message: str, demands: Any, asked: str) -> None:
-        """Keep by what the wrong value of a lost test is recognized when it runs again."""
-        if not self._spec.get("origins"):
-            return
-        if self._origins is None:
-            self._origins = trusted_module(self._spec["origins"])
-        key = self.name_of(item), self._ordinals.get(id(item), 1)
-        marks = demands and demands.within_budget(lambda: self._origins.marks(demands, message))
-        pairs = demands and demands.within_budget(lambda: self._origins.pairs(demands))
-        said = "\n".join([message, asked, self._demanded[0]])
-        self._again[key] = self._origins.LostItem(key, item, marks or [], pairs or [], message, said)
+    def _tell_lost(self, item: Any, message: str, asked: str, demands: Any) -> None:
+        if self._listener is not None:
+            said = "\n".join([message, asked, self._demanded[0]])
+            self._listener.lost(self._key_of(item), item, message, said, demands)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the phases of the running test."""
@@ -700,12 +661,17 @@ def main() -> None:
         channel.watched_by(watch)
     code = None
     try:
-        reporter = Reporter(spec, channel)
+        listener = None
+        if spec.get("listener"):
+            new = trusted_module(spec["listener"]["program"]).Listener
+            listener = new(spec["listener"], trusted, channel.send, trusted_module)
+        reporter = Reporter(spec, channel, listener)
 
         def named(item: Any) -> str:
             return shortened(reporter.name_of(item))
 
-        own = [TimeLimit(spec["one_test_s"])] if spec.get("one_test_s") else []
+        own = [] if listener is None else [listener]
+        own += [TimeLimit(spec["one_test_s"])] if spec.get("one_test_s") else []
         if spec.get("failing"):
             failing = trusted_module(spec["failing_plugin"]).FailingEnds
             own.append(failing(spec["failing"], named, trusted))

@@ -5,8 +5,7 @@ A message holds what a hidden test compares, passes in or says. Kinds, exception
 
 import re
 
-from groundup.domain.verdicts import Reason, Stage
-from groundup.inside.origins import TRIED
+from groundup.domain.verdicts import TRIED, Reason, Stage
 from groundup.reports.causes import Cause
 from groundup.reports.document import AttemptRow
 

@@ -9,8 +9,10 @@ import pytest
 
 from groundup.domain.limits import Repeats
 from groundup.grading.context import GradingContext
+from groundup.grading.guesses import guesser
 from groundup.grading.library.execution import Overlay, compiled, run_hidden_tests, run_to_the_end
 from groundup.grading.library.hidden import Extensions, HiddenTests, LibraryUnderTest, NumberedTest
+from groundup.grading.library.staging import TRUSTED
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
 from tests.sandbox.fake import FakeProvider, answer
@@ -115,8 +117,9 @@ async def test_of_chosen_tests_only_their_files_are_collected(
     shown = ["--assert=rewrite", "--tb=short"] if overlay.counts else ["--assert=plain", "--tb=no"]
     assert asked["arguments"][-2 - len(files) :] == [*shown, *(f"{WORKSPACE}/{file}" for file in files)]
     assert asked["one_test_s"] == one_test_s
-    assert (asked["demands"] is None, asked["origins"] is None) == (not overlay.counts, not overlay.counts)
-    assert asked["origins_until_s"] == HIDDEN.timeout_s / 2
+    assert asked["demands"] is None or overlay.counts
+    listener = guesser().listener() if overlay.counts else None
+    assert asked.get("listener") == (listener and listener.asked(TRUSTED, HIDDEN.timeout_s / 2)["listener"])
     assert (command.cwd, command.silence_s) == (WORKSPACE, HIDDEN.timeout_s / 3)
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from groundup.domain.names import number_of, printable
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.places import CHAINED, called_in_java, exchange_in_java, of_service
-from groundup.grading.probable import guessed
+from groundup.grading.places import CHAINED, called_in_java, exchange_in_java, followed
 from groundup.grading.submitted_sources import Sources
 
 _ABOVE = 30
@@ -29,11 +28,10 @@ def led_back(
     texts: Mapping[str, bytes],
     tree: Path,
     log: bytes,
-) -> dict[NumberedTest, Result]:
+) -> Mapping[NumberedTest, Result]:
     """Return *results*, the lost ones with where in *tree* they lead; *log*: what tests printed."""
     sources = Sources.of(tree)
-    found = placed(results, frames, texts, sources)
-    return guessed({**found, **of_service(found, log, sources)}, sources)
+    return followed(placed(results, frames, texts, sources), log, sources)
 
 
 def placed(

@@ -24,6 +24,7 @@ from groundup.domain.limits import Limits
 from groundup.environments.bytecode import bytecode_for
 from groundup.environments.requests import PYTHON_TARGET, PythonEnvironment
 from groundup.grading.context import GradingContext
+from groundup.grading.guesses import guesser
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, stop_of
 from groundup.grading.library.composition import Dropped
 from groundup.grading.library.decision import FatalTest
@@ -41,8 +42,6 @@ from groundup.grading.library.staging import (
     FAILING,
     HOME,
     LACKING,
-    ORIGINS,
-    ORIGINS_HELPERS,
     RUNNER,
     TRUSTED,
     UNDOING,
@@ -355,6 +354,7 @@ def _asked(
         *((f"--assert={hidden.assertions}", "--tb=short") if overlay.counts else ("--assert=plain", "--tb=no")),
         *(inside(path) for path in places),
     ]
+    listener = guesser().listener()
     spec = {
         "report_fd": REPORT_FD,
         "token": token,
@@ -382,9 +382,7 @@ def _asked(
         # What tests demanded is for people, too.
         "demands": f"{TRUSTED}/{DEMANDS}" if overlay.counts else None,
         "lacking": f"{TRUSTED}/{LACKING}",
-        "origins": f"{TRUSTED}/{ORIGINS}" if overlay.counts else None,
-        "origins_helpers": [f"{TRUSTED}/{name}" for name in ORIGINS_HELPERS],
-        "origins_until_s": hidden.timeout_s / 2,
+        **(listener.asked(TRUSTED, hidden.timeout_s / 2) if listener and overlay.counts else {}),
         "case_order": _case_order(hidden, overlay),
         "left_out_tests": [end.test for end in ended if not end.whole_file],
         "left_out_files": [end.test.file for end in ended if end.whole_file],

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from groundup.domain.errors import InfrastructureError, MachineError, TaskError, reading_submission
 from groundup.domain.limits import Limits
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
+from groundup.grading.guesses import guesser
 from groundup.grading.library.composition import CompositionPlan, FoundEntry, plan
 from groundup.grading.library.hidden import Distribution, HiddenTests, LibraryUnderTest
 from groundup.grammars import python_tree
@@ -153,8 +154,6 @@ FAILING = "failing.py"
 UNDOING = "undoing.py"
 DEMANDS = "demands.py"
 LACKING = "lacking.py"
-ORIGINS = "origins.py"
-ORIGINS_HELPERS = ("spectrum.py", "changes.py", "missing.py", "live.py", "mends.py")
 HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
@@ -359,8 +358,10 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_
         writer.file((RUNNER,), [source_of(RUNNER)], executable=False)
         if compiled_runner is not None:
             writer.file((COMPILED_RUNNER,), [compiled_runner], executable=False)
-        for name in (FAILING, UNDOING, DEMANDS, LACKING, ORIGINS, *ORIGINS_HELPERS):
-            writer.file((name,), [source_of(name)], executable=False)
+        listener = guesser().listener()
+        programs = {name: source_of(name) for name in (FAILING, UNDOING, DEMANDS, LACKING)}
+        for name, program in {**programs, **(listener.files if listener else {})}.items():
+            writer.file((name,), [program], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)
         if hidden.distribution is not None:
             for path, text in metadata_files(hidden.distribution).items():

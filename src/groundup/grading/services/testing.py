@@ -9,9 +9,8 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import Field
 
@@ -21,12 +20,12 @@ from groundup.domain.records import Record
 from groundup.domain.steps import at_step
 from groundup.domain.verdicts import TestResult
 from groundup.environments.requests import PythonEnvironment
+from groundup.grading.guesses import SecondTests
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, pytest_words, stop_of
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import COMPLETE, Result, RunnerReport, report_of
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.inside import source_of
-from groundup.inside.watched import FIRST_PORT, PORTS
 from groundup.sandbox.protocol import (
     WORKSPACE,
     Closing,
@@ -46,15 +45,6 @@ _REPORT_FD = 3
 _HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 _MAX_ROUNDS = 20
 _PROGRAMS = ("runner.py", "demands.py", "exchanges.py")
-_HELPERS = ("spectrum.py", "changes.py", "missing.py", "live.py", "mends.py")
-_GUESSING = ("origins.py", "afar.py", *_HELPERS)
-"""What finds the line of a service that lost a test."""
-WATCHED = "/opt/groundup-watched"
-"""Where a service finds what it carries then."""
-_SOURCES = "/opt/groundup-sources"
-_GUESS_S = 1.5
-_AGAIN_S = 15.0
-"""By the clock on the wall, with the tests that are run before."""
 _WANTED_ENDS = ("SystemExit", "KeyboardInterrupt", "Exit")
 """Exceptions by which hidden tests themselves end the session, for instance when the service is gone."""
 
@@ -107,14 +97,6 @@ class TestRun(Record):
         )
 
 
-class Again(NamedTuple):
-    """What is run once more, beside a service that carries `inside.watched`."""
-
-    tests: Sequence[NumberedTest]
-    tree: Path
-    """The submission's sources, which its lines are read from."""
-
-
 class ServiceTesting(Closing):
     """Runs hidden tests beside a service; the sandbox of the first round can be opened while that one starts."""
 
@@ -125,7 +107,7 @@ class ServiceTesting(Closing):
         pod: Pod,
         lifecycle: Lifecycle,
         scratch: Path,
-        again: Again | None = None,
+        again: SecondTests | None = None,
     ) -> None:
         self._tests = tests
         self._environment = environment
@@ -157,9 +139,9 @@ class ServiceTesting(Closing):
             gathered.stop(f"{_MAX_ROUNDS} tests ended the test process")
         return gathered.run(time.monotonic() - began, self._lifecycle.log_bytes)
 
-    async def places(self) -> Mapping[NumberedTest, str]:
+    async def places(self, allowed_s: float) -> Mapping[NumberedTest, str]:
         """Return where the lost ones of tests that run once more were probably lost, as `file:line: text`."""
-        report, _ = await self._once(_Gathered(), _AGAIN_S)
+        report, _ = await self._once(_Gathered(), allowed_s)
         return {test: result.probably for test, result in report.results.items() if result.probably}
 
     async def _once(self, gathered: "_Gathered", left_s: float) -> tuple[RunnerReport, CommandResult]:
@@ -264,20 +246,23 @@ def _why(report: RunnerReport, result: CommandResult) -> str:
 
 
 def _spec(
-    room: Path, tests: ServiceTests, environment: PythonEnvironment, lifecycle: Lifecycle, again: Again | None
+    room: Path,
+    tests: ServiceTests,
+    environment: PythonEnvironment,
+    lifecycle: Lifecycle,
+    again: SecondTests | None,
 ) -> SandboxSpec:
     workspace, trusted = room / "workspace", room / "trusted"
-    programs = _PROGRAMS if again is None else (*_PROGRAMS, *_GUESSING)
-    sources = () if again is None else (Mount(source=again.tree, target=_SOURCES),)
+    programs = {name: source_of(name) for name in _PROGRAMS}
     _write(workspace, {**tests.beside})
-    _write(trusted, {**{name: source_of(name) for name in programs}, "pytest.ini": b"[pytest]\n"})
+    _write(trusted, {**programs, **(again.listener.files if again else {}), "pytest.ini": b"[pytest]\n"})
     return SandboxSpec(
         workspace=workspace,
         mounts=(
             *environment.mounts,
             Mount(source=trusted, target=TRUSTED),
             Mount(source=tests.folder, target=f"{WORKSPACE}/{tests.place}"),
-            *sources,
+            *(again.mounts if again else ()),
         ),
         environment={
             **environment.environment,
@@ -312,7 +297,7 @@ def _command(
     lifecycle: Lifecycle,
     gathered: _Gathered,
     token: str,
-    again: Again | None,
+    again: SecondTests | None,
 ) -> Command:
     spec = {
         "report_fd": _REPORT_FD,
@@ -349,20 +334,9 @@ def _command(
     )
 
 
-def _once_more(again: Again) -> dict[str, object]:
-    return {
-        "chosen": [[test.id, test.ordinal] for test in again.tests],
-        "origins": f"{TRUSTED}/origins.py",
-        "origins_helpers": [f"{TRUSTED}/{name}" for name in _HELPERS],
-        "origins_until_s": _AGAIN_S,
-        "afar": {
-            "program": f"{TRUSTED}/afar.py",
-            "ports": [*range(FIRST_PORT, FIRST_PORT + PORTS)],
-            "root": f"{WORKSPACE}/",
-            "here": f"{_SOURCES}/",
-            "seconds": _GUESS_S,
-        },
-    }
+def _once_more(again: SecondTests) -> dict[str, object]:
+    chosen = [[test.id, test.ordinal] for test in again.tests]
+    return {"chosen": chosen, **again.listener.asked(TRUSTED, again.limit_s)}
 
 
 def runner_digest() -> str:

@@ -16,6 +16,7 @@ from groundup.domain.steps import at_step
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
 from groundup.grading.context import GradingContext
+from groundup.grading.guesses import guesser
 from groundup.grading.library.belief import checker, checks
 from groundup.grading.library.decision import (
     FACT,
@@ -40,7 +41,6 @@ from groundup.grading.library.execution import (
 from groundup.grading.library.haste import gave_up_for_good, is_certain
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.layout import graded_layout, laid_out
-from groundup.grading.probable import with_guesses, with_places
 from groundup.inside import source_of
 from groundup.sandbox.protocol import SandboxSpec
 from groundup.suites.base import Graded, Grader
@@ -234,7 +234,7 @@ class NL2RepoStrictGrader(Grader):
                 b"".join(
                     map(
                         source_of,
-                        ("runner.py", "failing.py", "undoing.py", "demands.py", "lacking.py", "origins.py"),
+                        ("runner.py", "failing.py", "undoing.py", "demands.py", "lacking.py"),
                     )
                 )
             ),
@@ -270,10 +270,10 @@ class NL2RepoStrictGrader(Grader):
             "tests": round(execution.result.duration_s, 3),
             "total": round(time.monotonic() - began, 3),
         }
-        verdict = await asyncio.to_thread(with_places, verdict.but(timings_s=timings), submission)
+        verdict = await asyncio.to_thread(guesser().of_reasons, verdict.but(timings_s=timings), submission)
         return Graded(
             verdict=verdict,
-            tests=await asyncio.to_thread(with_guesses, _results(decision), submission),
+            tests=await asyncio.to_thread(guesser().of_tests, _results(decision), submission),
             logs=_logs(execution, decision),
             repeat_alone=may_be_noise(decision, recipe.tests.timed),
             is_certain=await asyncio.to_thread(_is_certain, execution, decision, library),

@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 
 from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
+from groundup.grading.guesses import guesser
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library.belief import checker
@@ -17,7 +18,6 @@ from groundup.grading.library.decision import Decision, as_fact, decide, signs_o
 from groundup.grading.library.execution import logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.probable import with_guesses
 from groundup.grading.services.building import BuiltService
 from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
@@ -75,7 +75,7 @@ async def run_in_process(
     if decision.passed:
         integrity = await checker()(library, execution, expected, None, context)
     is_tampered = integrity.answer == "tampered"
-    told = decision._replace(results=await asyncio.to_thread(with_guesses, decision.results, submission))
+    told = decision._replace(results=await asyncio.to_thread(guesser().of_tests, decision.results, submission))
     return TestRun(
         results=_results(told, counts=not is_tampered),
         collected=execution.report.collected or 0,

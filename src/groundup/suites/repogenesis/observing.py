@@ -21,12 +21,12 @@ from groundup.domain.records import Record
 from groundup.domain.verdicts import Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
+from groundup.grading.guesses import SecondTests, guesser
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
-from groundup.grading.probable import with_places
+from groundup.grading.places import followed
 from groundup.grading.services.building import BuiltService, find_built_start, install_built, no_built_start
 from groundup.grading.services.deployment import ServicePod, ServiceTools, deployed
-from groundup.grading.services.guessing import by_sources, chosen_again, watched, with_places_of
 from groundup.grading.services.install import (
     NO_JAVA_START,
     NO_PYTHON_START,
@@ -39,7 +39,8 @@ from groundup.grading.services.install import (
 from groundup.grading.services.probing import Presence, Probed, ProbedRoute, probe_routes
 from groundup.grading.services.records import InstallOutcome, Lifecycle, Readiness, ServiceTests
 from groundup.grading.services.samples import fixed_text
-from groundup.grading.services.testing import Again, ServiceTesting, TestRun
+from groundup.grading.services.testing import ServiceTesting, TestRun
+from groundup.grading.submitted_sources import Sources
 from groundup.suites.repogenesis.endpoints import METHODS, Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, TASK_FILE, ServiceProblem, test_environment
 
@@ -222,10 +223,6 @@ class Observed(Record):
         return logs
 
 
-_QUICK_START_S = 4.0
-"""A service that takes longer to answer is not started a third time, for a guess of its line."""
-
-
 async def observe(
     problem: ServiceProblem, submission: Path, lifecycle: Lifecycle, context: GradingContext
 ) -> Observed:
@@ -261,11 +258,17 @@ async def observe(
             asked_log=seen.service_log,
             peak_memory_mb=tested.peak_memory_mb(),
         )
-    tests = seen.tests and await _watched(seen.tests, ready, problem, submission, readiness, lifecycle, context)
-    return seen.but(tests=await asyncio.to_thread(by_sources, tests, submission, seen.service_log))
+    if seen.tests is None or seen.tests.count(*_LOST_BY) == 0:
+        return seen
+    tests = await _placed(seen.tests, ready, problem, submission, readiness, lifecycle, context)
+    results = await asyncio.to_thread(lambda: followed(tests.results, seen.service_log, Sources.of(submission)))
+    return seen.but(tests=tests.but(results=results))
 
 
-async def _watched(
+_LOST_BY = ("failed", "error", "skipped")
+
+
+async def _placed(
     tests: TestRun,
     ready: "ReadyService",
     problem: ServiceProblem,
@@ -275,37 +278,40 @@ async def _watched(
     context: GradingContext,
 ) -> TestRun:
     """Return *tests*, lost ones with the line of a service in Python that lost them, where that can be told."""
-    chosen = chosen_again(tests)
-    if (
-        not chosen
-        or ready.start is None
-        or not isinstance(ready.environment, PythonEnvironment)
-        or tests.stopped is not None
-        or (readiness.answered_s or 0.0) > _QUICK_START_S
-    ):
+    if ready.start is None or not isinstance(ready.environment, PythonEnvironment) or tests.stopped is not None:
         return tests
-    once_more = replace(context, scratch=context.scratch / "watched")
+    once_more = replace(context, scratch=context.scratch / "again")
     once_more.scratch.mkdir()
-    carrying = await asyncio.to_thread(watched, ready.environment, once_more.scratch / "carried")
+    again = await asyncio.to_thread(
+        guesser().second_tests,
+        tests.results,
+        ready.environment,
+        ready.tree,
+        readiness.answered_s or 0.0,
+        once_more.scratch / "carried",
+    )
+    if again is None:
+        return tests
+    carrying = ready._replace(environment=again.environment)
     try:
         async with AsyncExitStack() as stack:
-            pod = await stack.enter_async_context(
-                _deployed(ready._replace(environment=carrying), ready.start, problem, lifecycle, once_more)
-            )
-            again = Again(chosen, ready.tree)
+            pod = await stack.enter_async_context(_deployed(carrying, ready.start, problem, lifecycle, once_more))
             testing = await _testing(problem, submission, pod, lifecycle, once_more, again)
             await stack.enter_async_context(testing)
             restarted = await pod.until_ready_again(readiness, readiness_routes(problem), testing.prepare)
-            if restarted.answered_s is not None:
-                tests = with_places_of(tests, await testing.places())
+            places = {} if restarted.answered_s is None else await testing.places(again.limit_s)
     except InfrastructureError:  # a guess for people is worth no second try
         return tests
-    return tests
+    results = {
+        test: one.but(probably=places[test]) if test in places and one.outcome in _LOST_BY else one
+        for test, one in tests.results.items()
+    }
+    return tests.but(results=results)
 
 
 async def with_lines(verdict: Verdict, submission: Path) -> Verdict:
     """Return *verdict* with the lines of *submission* that kept it from being installed or from its port."""
-    return await asyncio.to_thread(with_places, verdict, submission)
+    return await asyncio.to_thread(guesser().of_reasons, verdict, submission)
 
 
 def _nothing_to_start(problem: ServiceProblem) -> str:
@@ -386,7 +392,7 @@ async def _testing(
     deployment: ServicePod,
     lifecycle: Lifecycle,
     context: GradingContext,
-    again: Again | None = None,
+    again: SecondTests | None = None,
 ) -> ServiceTesting:
     environment = await context.builder.python(test_environment(problem))
     tests = await asyncio.to_thread(_service_tests, problem, submission)

@@ -3,7 +3,7 @@
 import sys
 from types import CodeType
 
-from groundup.inside.spectrum import LineTracer, outstanding, ranked, suspicions
+from groundup_origins.inside.spectrum import LineTracer, outstanding, ranked, suspicions
 
 
 def checked(word: str) -> bool:

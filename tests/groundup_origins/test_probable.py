@@ -4,14 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.verdicts import Reason, Stage, TestResult
-from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.report import Result
-from groundup.grading.places import exchange_in_java, of_service
-from groundup.grading.probable import probable_place, with_guesses, with_place
+from groundup.domain.verdicts import PASSES_WITH, Reason, Stage, TestResult
 from groundup.grading.submitted_sources import Sources
-from groundup.inside.origins import PASSES_WITH, RUN_BY_LOST
-from groundup.reports.kinds import kind_of_test
+from groundup_origins.inside.origins import RUN_BY_LOST
+from groundup_origins.probable import probable_place, with_guesses, with_place
 
 LIBRARY = Sources({
     "boats/__init__.py": "from boats.hull import Hull\n\n\ndef split_cargo(cargo):\n    return cargo\n",
@@ -142,82 +138,3 @@ def test_a_place_is_told_in_full_however_long_the_reason_is() -> None:
     told = with_place(Reason(stage=Stage.INSTALL, message=long), sources).message
     assert len(told) <= 400
     assert told.endswith("; probably requirements.txt:1: tide-engine==4.1")
-
-
-APP = """package harbour;
-public final class App {
-    private void routes(Javalin server) {
-        server.post("/boats", known(this::launch));
-        server.get("/boats/{id}", context -> context.json(boat(context)));
-    }
-    private void launch(Context context) {
-        if (taken(context)) {
-            throw new ConflictResponse("taken");
-        }
-        context.status(201).json("{}");
-    }
-    private Object boat(Context context) {
-        return found(context);
-    }
-    private boolean taken(Context context) {
-        return false;
-    }
-}
-"""
-API_TEST = """public class ApiTest {
-    @Test
-    public void testLaunch() {
-        HttpResponse<JsonNode> first = Unirest.get(BASE + "/boats/" + id + "/crew").asJson();
-        HttpResponse<JsonNode> response = Unirest.post(BASE + "/boats")
-                .body(boat)
-                .asJson();
-        assertEquals(201, response.getStatus());
-    }
-    @Test
-    public void testOther() throws Exception {
-        HttpRequest request = HttpRequest.newBuilder()
-                .uri(URI.create(BASE + "/boats/" + id))
-                .DELETE()
-                .build();
-        assertEquals(204, client.send(request, ofString()).statusCode());
-        given().when().get("/api/boats/{id}").then().statusCode(200);
-        assertThat(1).isEqualTo(1);
-    }
-}
-""".splitlines()
-
-
-def test_the_last_request_of_a_java_test_is_read_from_its_text() -> None:
-    """By several clients, up to the failing line, within the test."""
-    said = "expected: <201> but was: <409>"
-    assert exchange_in_java(API_TEST, 8, said) == "last exchange: POST /boats -> 409"
-    assert exchange_in_java(API_TEST, 4, "") == "last exchange: GET /boats/{}/crew -> not known"
-    assert exchange_in_java(API_TEST, 16, "") == "last exchange: DELETE /boats/{} -> not known"
-    assert exchange_in_java(API_TEST, 17, "") == "last exchange: GET /api/boats/{} -> not known"
-    assert exchange_in_java(API_TEST, 3, "") == ""
-
-
-def test_a_route_leads_to_the_method_that_it_names_and_to_the_line_of_the_status() -> None:
-    """The method behind `this::launch`, and within it and what it calls the one line with that status."""
-    test = NumberedTest.of("ApiTest#testLaunch")
-    lost = Result(
-        outcome="failed",
-        message="expected: <201> but was: <409>",
-        demand="last exchange: POST /boats -> 409",
-    )
-    (told,) = of_service({test: lost}, b"", Sources({"App.java": APP})).values()
-    assert told.calls.startswith(
-        "App.java:7: private void launch(Context context) {; or in what it calls: taken (App.java:16)"
-    )
-    assert told.probably == 'App.java:9: throw new ConflictResponse("taken");'
-
-
-def test_an_answer_500_without_a_log_leads_to_what_is_not_written() -> None:
-    """And is of that kind."""
-    app = '@app.post("/boats")\ndef launch():\n    return moored()\n\n\n'
-    app += "def moored():\n    raise NotImplementedError\n"
-    lost = Result(outcome="failed", message="assert 500 == 201", demand="last exchange: POST /boats -> 500")
-    (told,) = of_service({NumberedTest.of("t.py::a"): lost}, b"", Sources({"app.py": app})).values()
-    assert told.probably == "app.py:7: raise NotImplementedError"
-    test = TestResult(id="t.py::a", outcome="failed", expected=True, message=lost.message, probably=told.probably)
-    assert kind_of_test(test, in_submission=False) == "not implemented"

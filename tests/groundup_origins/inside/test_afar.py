@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from groundup.inside import source_of
-from groundup.inside.afar import Afar
+from groundup import inside
+from groundup.domain.verdicts import FURTHER_WITH, PASSES_WITH
+from groundup_origins.inside import source_of
+from groundup_origins.inside.afar import Afar
 
-HELPERS = ("spectrum", "changes", "missing", "live", "mends")
+HELPERS = ("spectrum.py", "changes.py", "missing.py", "live.py", "mends.py")
 SERVICE = """
 import json
 import sys
@@ -103,8 +105,10 @@ def _places(tree: Path, spec: dict[str, object], port: int) -> dict[str, str]:
 
 def test_a_change_in_a_running_service_makes_a_lost_test_pass(tmp_path: Path) -> None:
     """In a function and in a constant of the module; passing tests still pass, and the service is as it was."""
-    for name in ("runner", "demands", "exchanges", "origins", "afar", *HELPERS):
-        (tmp_path / f"{name}.py").write_bytes(source_of(f"{name}.py"))
+    for name in ("runner.py", "demands.py", "exchanges.py"):
+        (tmp_path / name).write_bytes(inside.source_of(name))
+    for name in ("listener.py", "origins.py", "afar.py", *HELPERS):
+        (tmp_path / name).write_bytes(source_of(name))
     service, carried, tests = tmp_path / "service", tmp_path / "carried", tmp_path / "tests"
     for folder in (service, carried, tests):
         folder.mkdir()
@@ -117,16 +121,16 @@ def test_a_change_in_a_running_service_makes_a_lost_test_pass(tmp_path: Path) ->
     (service / "main.py").write_text(SERVICE)
     (tests / "test_service.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    spec = {
+    spec: dict[str, object] = {
         "arguments": [f"-c{tmp_path}/pytest.ini", f"--rootdir={tmp_path}", "-pno:cacheprovider", str(tests)],
         "plugins": [], "own_plugins": [], "late_filters": [], "packages": [], "import_path": [],
         "path_order": "last", "trusted": [str(tests)], "folders": [], "cwd": str(tmp_path), "stdin": "empty",
         "left_out_tests": [], "left_out_files": [], "demands": f"{tmp_path}/demands.py",
-        "exchanges": f"{tmp_path}/exchanges.py", "origins": f"{tmp_path}/origins.py", "origins_until_s": 60,
-        "origins_helpers": [f"{tmp_path}/{name}.py" for name in HELPERS],
-        "afar": {
-            "program": f"{tmp_path}/afar.py", "ports": [asked], "root": f"{service}/", "here": f"{service}/",
-            "seconds": 20.0,
+        "exchanges": f"{tmp_path}/exchanges.py",
+        "listener": {
+            "program": f"{tmp_path}/listener.py", "until_s": 60, "helpers": HELPERS,
+            "tried": [FURTHER_WITH, PASSES_WITH],
+            "service": {"ports": [asked], "root": f"{service}/", "here": f"{service}/", "seconds": 20.0},
         },
     }  # fmt: skip
     port = _free()
@@ -153,7 +157,7 @@ def test_a_change_in_a_running_service_makes_a_lost_test_pass(tmp_path: Path) ->
 def test_a_service_names_no_file_but_its_own(file: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hidden tests lie beside who asks: a service that lies about where its code is gets none of their lines."""
     told = [[one, 1, ["x"], [[2, 1]]] for one in (file, "/workspace/app.py")]
-    monkeypatch.setattr("groundup.inside.afar.Watchers.ask", lambda _watchers, _do: [told])
-    asked = Afar({"root": "/workspace/", "here": "/sources/", "seconds": 1, "ports": []}, None, (None,) * 5)
+    monkeypatch.setattr("groundup_origins.inside.afar.Watchers.ask", lambda _watchers, _do: [told])
+    asked = Afar({"root": "/workspace/", "here": "/sources/", "seconds": 1, "ports": []}, (), None, (None,) * 5)
     asked.ended(("test", 0))
     assert {code.co_filename for code, _ in asked._ran["test", 0]} == {"/workspace/app.py"}

@@ -1,8 +1,8 @@
 """Which line of a running service lost a test, asked from beside it: lines that ran, and changes on trial.
 
-The trusted runner uses it in a second run of lost tests and some passing ones, against a service that carries
-`watched`. It needs the standard library and pytest only, and works on Python 3.8 to 3.13. What the service says is
-a stranger's, so a place is a guess, and names a line of the sources that lie here.
+`listener` uses it in a second run of lost tests and some passing ones, against a service that carries `watched`.
+It needs the standard library and pytest only, and works on Python 3.8 to 3.13. What the service says is a
+stranger's, so a place is a guess, and names a line of the sources that lie here.
 """
 
 from __future__ import annotations
@@ -123,9 +123,12 @@ class ServiceBench:
 class Afar:
     """What tests ran of the service, and where they were lost."""
 
-    def __init__(self, given: Mapping[str, Any], origins: Any, helpers: Sequence[Any]) -> None:
+    def __init__(
+        self, given: Mapping[str, Any], tried: Sequence[str], origins: Any, helpers: Sequence[Any]
+    ) -> None:
         self._root, self._here = given["root"], given["here"]
         self._seconds = given["seconds"]
+        self._tried = tried
         self._origins = origins
         self._spectrum, self._changes, self._missing, _, self._mends = helpers
         self._watchers = Watchers(given["ports"])
@@ -169,8 +172,7 @@ class Afar:
         )
         for mend in workshop.mends(again, suspicion, self._spectrum.ranked, clock.now() + self._seconds):
             for key in mend.tests:
-                why = self._origins.PASSES_WITH if mend.passes else self._origins.FURTHER_WITH
-                yield key, self._shown(mend.path, mend.line, why + mend.words)
+                yield key, self._shown(mend.path, mend.line, self._tried[mend.passes] + mend.words)
 
     def _rerun(self, key: Any, one: Any, seconds: Mapping[Any, float]) -> Any:
         one.seconds = seconds.get(key, 0.0)

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from groundup.domain.names import number_of
-from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
+from groundup.domain.verdicts import TRIED, Reason, Stage, TestResult, Verdict
+from groundup.grading.guesses import Answer
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.submitted_sources import Sources
-from groundup.inside.origins import RUN_BY_LOST, TRIED
+from groundup.grading.submitted_sources import Sources, block_end
 from groundup.sandbox.protocol import WORKSPACE
+from groundup_origins.inside.origins import RUN_BY_LOST
 
 _LACKS = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
 _NOT_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
@@ -56,6 +57,7 @@ _PLACE = re.compile(r"(?P<file>[^:]+):(?P<line>\d+): ")
 _QUOTED = re.compile(r"(?P<quote>[\"'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)")
 _FILLED = re.compile(r"\{[^{}]*\}|%[-\d.]*[sdrf]|\$\{[^}]*\}")
 """What is filled into a text by a program."""
+_NOT_FOUND = ("404", "405")
 _LEAST = 3
 """Characters of a literal that is looked for."""
 _PAIRS = (
@@ -192,6 +194,35 @@ def _version_below(
         for number in range(first + 1, first + 1 + _VERSION_BELOW)
         if found is not None and found[1] in sources.line(path, number)
     ]
+
+
+def of_answer(result: Result, answer: Answer, sources: Sources) -> str:
+    """Return the line of a service that lost a test, by its last answer; "" where that is not clear."""
+    if answer.handler is None:
+        like = sources.route_like(answer.method, answer.address) if answer.status in _NOT_FOUND else None
+        return sources.shown(*like) if like is not None else ""
+    if TRIED.search(result.probably):
+        return ""
+    spans = [answer.handler, *_helpers([answer.handler], sources)]
+    further = _helpers(spans, sources)
+    got, wanted = statuses(result.message, result.demand, answer.status)
+    return (
+        check_place(got, wanted, sources, spans)
+        or check_place(got, wanted, sources, further)
+        or status_place(got, answer.body, sources, [*spans, *further])
+        or probable_place(result.message, result.demand, sources)
+        or field_place(result.message, result.demand, sources, spans)
+    )
+
+
+def _helpers(spans: Sequence[tuple[str, int, int]], sources: Sources) -> list[tuple[str, int, int]]:
+    """Return file, first and last line of what some functions call, without themselves."""
+    found = [
+        (path, line, block_end(sources.text(path), line))
+        for one in spans
+        for _, path, line in sources.helpers(*one)
+    ]
+    return [one for one in dict.fromkeys(found) if one not in spans]
 
 
 def statuses(message: str, demand: str, answered: str) -> tuple[str, str]:

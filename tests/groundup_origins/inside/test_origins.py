@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from groundup.grading.library.report import RunnerReport
-from groundup.inside.origins import Mark
+from groundup_origins.inside import source_of
+from groundup_origins.inside.origins import Mark
 from tests.inside.test_runner import run_told
 
 LIBRARY = """
@@ -135,7 +136,12 @@ def test_passes():
 
 
 def _with_origins(tree: Path, library: str = LIBRARY, tests: str = TESTS, until_s: float = 60.0) -> RunnerReport:
-    return run_told(tree, library, tests, "origins", origins_until_s=until_s)
+    beside = tree.with_name(f"{tree.name}-beside")
+    beside.mkdir()
+    for name in ("listener.py", "origins.py"):
+        (beside / name).write_bytes(source_of(name))
+    listener = {"program": str(beside / "listener.py"), "until_s": until_s, "helpers": [], "tried": []}
+    return run_told(tree, library, tests, listener=listener)
 
 
 def _told(report: RunnerReport, tree: Path) -> dict[str, str]:

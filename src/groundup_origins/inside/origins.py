@@ -1,6 +1,6 @@
 """Which line of the submission lost a test: it runs again, its calls and lines are seen, and lines are changed.
 
-The trusted runner asks here when all tests have ended and were reported. A forked child runs some of the lost
+`listener` asks here when all tests have ended and were reported. A forked child runs some of the lost
 ones again, within limits of its own, so whatever happens there changes nothing: first for the line that made the
 wrong value, then for the line that only lost tests run, then for one that makes them pass when it is changed. It
 stands in one process with untrusted code, needs the standard library and pytest only, and works on Python 3.7 to
@@ -26,11 +26,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 CHARS = 300
-PASSES_WITH = " -- the test passes with: "
-"""Between a line and what it was changed to for a test to pass."""
-FURTHER_WITH = " -- the test gets further with: "
-"""The same, where it is not all that the test wants."""
-TRIED = re.compile(f"{PASSES_WITH}|{FURTHER_WITH}")
 RUN_BY_LOST = " -- run by lost tests above all"
 """After a line of which nothing else is known."""
 _SECONDS = 12.0
@@ -488,11 +483,14 @@ class SecondRun:
         roots: Sequence[str],
         tests: Sequence[str],
         helpers: Sequence[Any] = (),
+        tried: Sequence[str] = (),
     ) -> None:
         self.lost = lost
         self.passed = passed
         self.helpers = helpers
         """The modules `spectrum`, `changes`, `missing`, `live` and `mends`, where they are there."""
+        self.tried = tried
+        """What stands between a line and its change: where its test gets further, and where it passes."""
         self._roots, self._tests = tuple(roots), tuple(tests)
 
     def is_own(self, code: types.CodeType) -> bool:
@@ -577,7 +575,7 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], s
     workshop = mends.Workshop(changes, missing, mends.LocalBench(live.LiveCode(ran.is_own), clock), passing, clock)
     for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
         for key in mend.tests:
-            yield key, _shown(mend.path, mend.line, (PASSES_WITH if mend.passes else FURTHER_WITH) + mend.words)
+            yield key, _shown(mend.path, mend.line, ran.tried[mend.passes] + mend.words)
 
 
 def _shown(file: str, line: int, why: str = "") -> str:

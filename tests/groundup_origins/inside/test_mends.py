@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.inside import source_of
+from groundup_origins.inside import source_of
 
 LIBRARY = '''
 import functools

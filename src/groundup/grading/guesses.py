@@ -1,0 +1,108 @@
+"""Which line of a submission probably lost a test: who is asked. `groundup_origins` guesses it.
+
+No verdict reads it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from groundup.catalog import Table
+from groundup.domain.verdicts import TestResult, Verdict
+from groundup.environments.requests import PythonEnvironment
+from groundup.extensions import lacking
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result
+from groundup.grading.submitted_sources import Sources
+from groundup.sandbox.protocol import Mount
+
+
+class RunnerListener(NamedTuple):
+    """A plugin of pytest that the trusted runner tells how tests end, and that says where lost ones were lost.
+
+    It speaks when all tests are reported, so it changes no result: by the event `origin`, a guess for each.
+    """
+
+    program: str
+    files: Mapping[str, bytes]
+    """The program and what it loads, by name: they lie beside the runner."""
+    given: Mapping[str, object] = {}
+    """What it is told besides."""
+
+    def asked(self, trusted: str, until_s: float) -> dict[str, object]:
+        """Return what the runner's spec says of it, where its files lie in the folder *trusted*.
+
+        *until_s*: how long tests may have taken for it to speak.
+        """
+        return {"listener": {**self.given, "program": f"{trusted}/{self.program}", "until_s": until_s}}
+
+
+class SecondTests(NamedTuple):
+    """Tests that run once more beside a service that is started for them with something more to carry."""
+
+    tests: Sequence[NumberedTest]
+    environment: PythonEnvironment
+    """Of the service."""
+    listener: RunnerListener
+    mounts: tuple[Mount, ...]
+    """Of the tests."""
+    limit_s: float
+
+
+class Answer(NamedTuple):
+    """The last exchange of a lost test with a service."""
+
+    method: str
+    address: str
+    status: str
+    body: str
+    handler: tuple[str, int, int] | None
+    """File, first and last line of what answers it, where that is clear."""
+
+
+class Guesser:
+    """Guesses nothing. What `groundup_origins` adds derives from it."""
+
+    def listener(self) -> RunnerListener | None:
+        """Return what hears the tests of a library, in a run that counts."""
+        return None
+
+    def second_tests(
+        self,
+        results: Mapping[NumberedTest, Result],
+        environment: PythonEnvironment,
+        tree: Path,
+        started_s: float,
+        folder: Path,
+    ) -> SecondTests | None:
+        """Return which tests of a service in Python run once more; None: that is not worth another start.
+
+        *started_s*: what its start took; *folder*: does not exist yet, and can hold what the service carries.
+        """
+        return None
+
+    def of_answer(self, result: Result, answer: Answer, sources: Sources) -> str:
+        """Return the line of a service that lost a test, by its last answer, as `file:line: text`; "": unknown."""
+        return ""
+
+    def of_results(
+        self, results: Mapping[NumberedTest, Result], sources: Sources
+    ) -> Mapping[NumberedTest, Result]:
+        """Return *results*, the lost ones with where they were probably lost, by what they say."""
+        return results
+
+    def of_tests(self, tests: tuple[TestResult, ...], submission: Path) -> tuple[TestResult, ...]:
+        """Return *tests*, the lost ones with where in *submission* they were probably lost."""
+        return tests
+
+    def of_reasons(self, verdict: Verdict, submission: Path) -> Verdict:
+        """Return *verdict*, reasons why *submission* could not be used with the line to mend."""
+        return verdict
+
+
+GUESSERS: Table[Guesser] = Table("guesser", {})
+
+
+def guesser() -> Guesser:
+    """Return who is asked; without the package that guesses, somebody who knows nothing."""
+    return Guesser() if lacking("guesser") else GUESSERS.find("origins")

@@ -1,0 +1,14 @@
+"""Programs that run in sandboxes, beside what strangers wrote. As of `groundup.inside`, each is carried in alone.
+
+listener     the trusted runner's plugin: keeps what lost tests said; has them run again when all are reported
+origins      which line made a wrong value, by `spectrum`, what lost and passing tests run, and `mends`, which of
+             `changes`, or what is `missing`, makes lost ones pass, put into what is `live`
+afar         asks a service that carries `watched` for its lines, and tries changes in it
+"""
+
+from pathlib import Path
+
+
+def source_of(name: str) -> bytes:
+    """Return the text of the program of this file name."""
+    return Path(__file__).with_name(name).read_bytes()

@@ -1,0 +1,83 @@
+"""Which line of a service lost a test, by a second run: which tests run, and what the service carries then.
+
+It comes when the run that counts is over, and can change nothing of that.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from groundup.environments.requests import PythonEnvironment
+from groundup.grading.guesses import RunnerListener, SecondTests
+from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.report import Result
+from groundup.sandbox.protocol import WORKSPACE, Mount
+from groundup_origins.inside import source_of
+from groundup_origins.inside.watched import FIRST_PORT, PORTS
+
+_QUICK_START_S = 4.0
+"""A service that takes longer to answer is not started a third time, for a guess of its line."""
+_LOST_BY = ("failed", "error", "skipped")
+_LOST = 8
+_PASSED = 12
+_SHORT_S = 0.5
+"""A test that takes longer is not run again."""
+_WATCHED = "/opt/groundup-watched"
+"""Where a service finds what it carries."""
+_SOURCES = "/opt/groundup-sources"
+_GUESS_S = 1.5
+_AGAIN_S = 15.0
+"""By the clock on the wall, with the tests that are run before."""
+
+
+def second_tests(
+    results: Mapping[NumberedTest, Result],
+    environment: PythonEnvironment,
+    tree: Path,
+    started_s: float,
+    folder: Path,
+    listener: RunnerListener,
+) -> SecondTests | None:
+    """Return what runs once more; *listener*: as in a library's run. See `Guesser`."""
+    tests = chosen_again(results)
+    if not tests or started_s > _QUICK_START_S:
+        return None
+    service = {
+        "ports": [*range(FIRST_PORT, FIRST_PORT + PORTS)],
+        "root": f"{WORKSPACE}/",
+        "here": f"{_SOURCES}/",
+        "seconds": _GUESS_S,
+    }
+    return SecondTests(
+        tests=tests,
+        environment=watched(environment, folder),
+        listener=listener._replace(
+            files={**listener.files, "afar.py": source_of("afar.py")}, given={**listener.given, "service": service}
+        ),
+        mounts=(Mount(source=tree, target=_SOURCES),),
+        limit_s=_AGAIN_S,
+    )
+
+
+def chosen_again(results: Mapping[NumberedTest, Result]) -> Sequence[NumberedTest]:
+    """Return lost tests that are run again, and passing ones beside them, in the order in which they ran."""
+    short = {test: one for test, one in results.items() if one.duration_s <= _SHORT_S}
+    lost = _some([test for test, one in short.items() if one.outcome in _LOST_BY], _LOST)
+    passed = _some([test for test, one in short.items() if one.outcome == "passed"], _PASSED) if lost else []
+    wanted = {*lost, *passed}
+    return [test for test in results if test in wanted]
+
+
+def _some(every: Sequence[NumberedTest], most: int) -> Sequence[NumberedTest]:
+    return every[:: max(1, -(-len(every) // most))]
+
+
+def watched(environment: PythonEnvironment, folder: Path) -> PythonEnvironment:
+    """Return *environment* with what each Python that starts in it carries along; *folder* is filled."""
+    folder.mkdir()
+    for name, program in (("sitecustomize.py", "watched.py"), ("spectrum.py", ""), ("live.py", "")):
+        (folder / name).write_bytes(source_of(program or name))
+    path = ":".join(filter(None, [_WATCHED, environment.environment.get("PYTHONPATH")]))
+    return environment.but(
+        mounts=(*environment.mounts, Mount(source=folder, target=_WATCHED)),
+        environment={**environment.environment, "PYTHONPATH": path},
+    )
