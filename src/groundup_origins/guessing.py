@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from groundup.domain.verdicts import FURTHER_WITH, PASSES_WITH, TestResult, Verdict
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.guesses import Answer, Guesser, RunnerListener, SecondTests
+from groundup.grading.guesses import AnsweredRequest, Guesser, RunnerListener, SecondTests
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
@@ -43,7 +43,7 @@ class Origins(Guesser):
         return second_tests(results, environment, tree, started_s, folder, self.listener())
 
     @override
-    def of_answer(self, result: Result, answer: Answer, sources: Sources) -> str:
+    def of_answer(self, result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         return of_answer(result, answer, sources)
 
     @override

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from groundup.domain.names import number_of
 from groundup.domain.verdicts import TRIED, Reason, Stage, TestResult, Verdict
-from groundup.grading.guesses import Answer
+from groundup.grading.guesses import AnsweredRequest
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources, block_end
@@ -196,7 +196,7 @@ def _version_below(
     ]
 
 
-def of_answer(result: Result, answer: Answer, sources: Sources) -> str:
+def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
     """Return the line of a service that lost a test, by its last answer; "" where that is not clear."""
     if answer.handler is None:
         like = sources.route_like(answer.method, answer.address) if answer.status in _NOT_FOUND else None

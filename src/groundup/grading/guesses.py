@@ -49,7 +49,7 @@ class SecondTests(NamedTuple):
     limit_s: float
 
 
-class Answer(NamedTuple):
+class AnsweredRequest(NamedTuple):
     """The last exchange of a lost test with a service."""
 
     method: str
@@ -81,7 +81,7 @@ class Guesser:
         """
         return None
 
-    def of_answer(self, result: Result, answer: Answer, sources: Sources) -> str:
+    def of_answer(self, result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         """Return the line of a service that lost a test, by its last answer, as `file:line: text`; "": unknown."""
         return ""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.domain.names import number_of, printable, without_codes
-from groundup.grading.guesses import Answer, guesser
+from groundup.grading.guesses import AnsweredRequest, guesser
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
@@ -118,7 +118,7 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
             detail = f"{as_frames(error, sources)}\n\n{CHAINED}\n\n{result.detail}"
             found[test] = result.but(detail=detail, demand=f"{result.demand}\n{told}")
             continue
-        guess = guesser().of_answer(result, Answer(method, address, status, body, handler), sources)
+        guess = guesser().of_answer(result, AnsweredRequest(method, address, status, body, handler), sources)
         calls = result.calls if handler is None else sources.answering(handler)
         found[test] = result.but(calls=calls, probably=guess or result.probably)
     return found
