@@ -284,6 +284,39 @@ def test_a_script_that_only_exports_tests_nothing(script: str, purpose: Purpose)
     assert found.purpose is purpose
 
 
+@pytest.mark.parametrize(
+    ("makefile", "runs"),
+    [
+        ("test:\n\tpytest\n", False),
+        ("test: build\n\tpytest\nbuild:\n\ttrue\n", True),
+        (".PHONY: test\ntest:\n\tpytest\n", True),
+        (".PHONY: $(ALL)\ntest:\n\tpytest\n", True),
+    ],
+)
+def test_make_runs_nothing_for_a_target_that_is_there(makefile: str, runs: bool) -> None:
+    """A folder of its name is up to date, unless the target needs something or is, or might be, phony."""
+    found = Meanings(MadeTree({"Makefile": makefile, "test/test_a.py": ""})).of("make test")
+    assert any(meaning.command == "pytest" for meaning in found) is runs
+
+
+@pytest.mark.parametrize(
+    ("options", "is_lost"),
+    [
+        ("", False),
+        (", ignore_fail = true", True),
+        (", ignore_fail = false", False),
+        (', ignore_fail = "return_zero"', True),
+        (', ignore_fail = "return_non_zero"', False),
+        (", keep_going = true", True),
+    ],
+)
+def test_a_task_that_goes_on_loses_how_its_tests_ended(options: str, is_lost: bool) -> None:
+    """As poe's and pdm's files say it."""
+    project = f'[tool.poe.tasks]\ncheck = {{sequence = ["pytest", "ruff check"]{options}}}\n'
+    found = Meanings(MadeTree({"pyproject.toml": project})).of("poe check")
+    assert [meaning.may_fail for meaning in found if meaning.purpose is Purpose.TEST] == [is_lost]
+
+
 CHAIN = "a" + ".a" * 900
 TASKS = "".join(f't{at} = "t{at + 1}"\n' for at in range(2000))
 

@@ -116,8 +116,7 @@ def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
         [str(one.get("name")) for one in compiled if isinstance(one, dict)] if isinstance(compiled, list) else []
     )
     found.extensions += _texts([table_at(document, "tool", "maturin").get("module-name")])
-    flit = table_at(document, "tool", "flit", "module").get("name")
-    found.packages += [flit] if isinstance(flit, str) else []
+    found.packages += _texts([table_at(document, "tool", "flit", "module").get("name")])
     poetry = table_at(document, "tool", "poetry").get("packages")
     found.packages += (
         [str(one.get("include", "")) for one in poetry if isinstance(one, dict)]

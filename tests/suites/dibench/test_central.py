@@ -190,6 +190,20 @@ def test_items_are_as_msbuild_evaluates_them(items: str, names: list[str]) -> No
     assert [name_key(item).name for item in found if item.kind is DependencyKind.RUNTIME] == names
 
 
+def test_properties_come_from_the_next_file_above() -> None:
+    """As a file of properties imports the one above it, which would hide that one otherwise."""
+    above = "$([MSBuild]::GetPathOfFileAbove('Directory.Build.props', '$(MSBuildThisFileDirectory)../'))"
+    project = b'<Project><ItemGroup><PackageReference Include="$(Log)"/></ItemGroup></Project>'
+    files = {
+        "src/App/App.csproj": project,
+        "src/Directory.Build.props": f'<Project><Import Project="{above}"/></Project>'.encode(),
+        "Directory.Build.props": b"<Project><PropertyGroup><Log>Serilog</Log></PropertyGroup></Project>",
+    }
+    read = MsBuild().read(project, "src/App/App.csproj").dependencies
+    (found,) = CentralDefinitions(files.get).written_out("src/App/App.csproj", read)
+    assert name_key(found).name == "serilog"
+
+
 def test_items_of_a_target_are_not_there_for_restore() -> None:
     """It runs later, if at all."""
     project = (
