@@ -117,8 +117,13 @@ class Check:
         return draw._replace(lost=frozenset(self.true.report.results) - draw.tests)
 
     def _has_few(self, candidates: Iterable[NumberedTest]) -> bool:
-        able = {function_of(test) for test in candidates if self.forms.can_be_false(test)}
-        return 0 < len(able) < FEW_FUNCTIONS
+        able: set[str] = set()
+        for test in candidates:
+            if self.forms.can_be_false(test):
+                able.add(function_of(test))
+                if len(able) == FEW_FUNCTIONS:
+                    return False
+        return bool(able)
 
     def _failed(self) -> dict[NumberedTest, float]:
         """Return how long each expected test took that failed."""
