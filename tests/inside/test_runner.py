@@ -596,6 +596,38 @@ def test_chosen_tests_run_alone_in_their_order(tmp_path: Path) -> None:
     assert [key.id for key in report.results] == [name for name, _ in chosen]
 
 
+def test_functions_and_classes_without_a_wanted_test_make_no_items(tmp_path: Path) -> None:
+    """The cases of a function that is not wanted are not even generated; those of a class beside it are."""
+    tests = """
+import pytest, unittest
+
+class Never(list):
+    def __iter__(self): raise RuntimeError("asked for cases")
+
+class TestA:
+    @pytest.mark.parametrize("x", [1, 2])
+    def test_b(self, x): pass
+
+    @pytest.mark.parametrize("x", Never())
+    def test_c(self, x): pass
+
+class Case(unittest.TestCase):
+    def test_d(self): pass
+
+@pytest.mark.parametrize("x", Never())
+def test_e(x): pass
+"""
+    places = ["tests/test_a.py::TestA", "tests/test_a.py::TestA::test_b", "tests/test_a.py::Case"]
+    files = {"calc.py": "", "tests/test_a.py": tests}
+    chosen = [("tests/test_a.py::Case::test_d", 1), ("tests/test_a.py::TestA::test_b[2]", 1)]
+    all_made, _ = _run(tmp_path, files, chosen=chosen)
+    report, _ = _run(tmp_path, files, chosen=chosen, wanted=places)
+
+    assert all_made.collection_errors
+    assert not report.collection_errors
+    assert [key.id for key in report.results] == [name for name, _ in chosen]
+
+
 def test_a_chosen_test_with_a_long_id_is_known_by_its_short_one(tmp_path: Path) -> None:
     """The parent keeps no ids of any length."""
     name = f"test_{'x' * 300}"

@@ -51,6 +51,20 @@ class Rounds:
         return answer(3, report=said.encode()).but(duration_s=self._counted_s)
 
 
+async def test_of_chosen_tests_only_their_functions_and_classes_are_asked_for_items(tmp_path: Path) -> None:
+    """Cases of hundreds that nobody wants take their time; where a name cannot say whose it is, all are made."""
+    wanted: list[list[str] | None] = []
+    case = NumberedTest("t.py::TestA::test_b[c::d]")
+    every = Overlay(chosen=(case,), collects_all=True)
+    cut = Overlay(chosen=(NumberedTest.of("t.py::Test" + "A" * 200 + "::test_b[c]"),))
+    for overlay in (Overlay(), Overlay(chosen=(case, NumberedTest("t.py::test_e"))), every, cut):
+        rounds = Rounds(tmp_path / str(len(wanted)), [[{"event": "end", "exit_code": 0}]])
+        await run_hidden_tests(rounds.library, rounds.context, overlay)
+        wanted.append(rounds.asked[0]["wanted"])
+
+    assert wanted == [None, ["t.py::TestA::test_b", "t.py::TestA", "t.py::test_e"], None, None]
+
+
 async def test_tests_that_end_the_process_are_left_out_one_by_one(tmp_path: Path) -> None:
     """The run that is whole counts, after as many others as were needed; the fifth takes its whole file along."""
     broken_off = [REPORTED[5], {"event": "end", "exit_code": 2}]

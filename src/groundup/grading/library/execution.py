@@ -29,6 +29,7 @@ from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, s
 from groundup.grading.library.composition import Dropped
 from groundup.grading.library.decision import FatalTest
 from groundup.grading.library.hidden import (
+    MAX_ID_CHARS,
     Extensions,
     HiddenTests,
     LibraryUnderTest,
@@ -373,6 +374,7 @@ def _asked(
         "parting_signal": PARTING_SIGNAL,
         "one_test_s": overlay.one_test_s or hidden.one_test_s,
         "chosen": overlay.chosen,
+        "wanted": _wanted(hidden, overlay),
         "failing": overlay.failing,
         "failing_plugin": f"{TRUSTED}/{FAILING}",
         # What a test with a false form leaves there no true one is to meet.
@@ -388,6 +390,24 @@ def _asked(
         "left_out_files": [end.test.file for end in ended if end.whole_file],
     }
     return json.dumps(spec).encode()
+
+
+def _wanted(hidden: HiddenTests, overlay: Overlay) -> list[str] | None:
+    """Return the ids of the classes and functions in which chosen tests are; None: any may have one.
+
+    That holds for plug-ins under test, which make items in their own way, and for names that were cut too early.
+    """
+    if overlay.chosen is None or overlay.collects_all or hidden.own_plugins:
+        return None
+    found: dict[str, None] = {}
+    for test in overlay.chosen:
+        name = test.without_parameters
+        if name == test.id and len(name) > MAX_ID_CHARS - 20:
+            return None
+        while "::" in name:
+            found[name] = None
+            name = name.rpartition("::")[0]
+    return list(found)
 
 
 def _case_order(hidden: HiddenTests, overlay: Overlay) -> dict[str, list[str]]:
