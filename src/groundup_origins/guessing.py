@@ -11,8 +11,10 @@ from groundup.grading.guesses import AnsweredRequest, Guesser, RunnerListener, S
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
+from groundup_origins.answers import of_answer
 from groundup_origins.inside import source_of
-from groundup_origins.probable import guessed, of_answer, with_guesses, with_places
+from groundup_origins.probable import guessed, with_guesses
+from groundup_origins.reasons import with_places
 from groundup_origins.services import second_tests
 
 _LISTENER = "listener.py"

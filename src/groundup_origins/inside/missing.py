@@ -42,7 +42,8 @@ def donors(functions: Sequence[Any]) -> list[Donor]:
                 if isinstance(body, (*_WAYS_OUT, ast.Assign)):
                     checks.append(Donor(function, node, used, own=False))
                 if _sets_truth(body):  # what one sets, another sets back
-                    checks.append(Donor(function, _but(node, body=[_flipped(body)]), used, own=False))
+                    back = ast.If(test=node.test, body=[_flipped(body)], orelse=[])
+                    checks.append(Donor(function, ast.copy_location(back, node), used, own=False))
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
                 is_shared = getattr(getattr(node.targets[0], "value", None), "id", "") == "self"
                 both = [node, _flipped(node)] if _sets_truth(node) else [node]
@@ -171,12 +172,5 @@ def _tests(name: str, kind: str, is_empty: bool) -> Iterator[tuple[str, Any]]:
 
 
 def _flipped(assignment: Any) -> Any:
-    value = ast.Constant(value=not assignment.value.value, kind=None)
-    return _but(assignment, value=ast.copy_location(value, assignment))
-
-
-def _but(node: Any, **changed: Any) -> Any:
-    new = copy.copy(node)
-    for name, value in changed.items():
-        setattr(new, name, value)
-    return new
+    value = ast.copy_location(ast.Constant(value=not assignment.value.value, kind=None), assignment.value)
+    return ast.copy_location(ast.Assign(targets=assignment.targets, value=value), assignment)

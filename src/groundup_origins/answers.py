@@ -1,0 +1,204 @@
+"""Which line of a service gave an answer that a test did not want, by its last request and the sources alone."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+
+from groundup.domain.verdicts import TRIED
+from groundup.grading.guesses import AnsweredRequest
+from groundup.grading.library.report import Result
+from groundup.grading.submitted_sources import Sources, block_end
+from groundup_origins.probable import depth, only, pieces, probable_place
+
+_NOT_FOUND = ("404", "405")
+_ABSENT = re.compile(
+    r"\bNotImplementedError\b|\bUnsupportedOperationException\b|\b(?:todo|unimplemented)!\(|[Nn]ot implemented"
+)
+_STATUSES = (
+    re.compile(
+        r"(?:^|assert |[:;] )(?P<wrong>[1-5]\d\d) (?:[!=]=|(?:not found )?in [\[({]) ?(?P<right>[1-5]\d\d)\b"
+    ),
+    re.compile(r"^left +(?P<wrong>[1-5]\d\d)\nright +(?P<right>[1-5]\d\d)$", re.MULTILINE),
+    re.compile(r"expected: ?<?(?P<right>[1-5]\d\d)>?\s+(?:\\n)?\s*but was: ?<?(?P<wrong>[1-5]\d\d)>?"),
+    re.compile(r"[Ee]xpected status code <(?P<right>\d{3})> but was <(?P<wrong>\d{3})>"),
+)
+"""How tests tell the status that they got and one that they wanted."""
+_NO_SUCH_KEY = "The browser (or proxy) sent a request that this server could not understand."
+"""What Flask answers with 400 where the service reads a part of a request that is not there."""
+_READ_PART = re.compile(r"\brequest\.(?:args|form|values|files|cookies)\[")
+_STATEMENT_LINES = 6
+_CONDITION = re.compile(r"^\s*(?:\} else )?(?:if|elif|else if|unless|while|except|catch)\b")
+_ABSENT_FIELD = re.compile(
+    r"KeyError: ['\"](\w+)['\"]|(?:assert|AssertionError:) ['\"](\w+)['\"] in |['\"](\w+)['\"] not found in"
+    r"|['\"](\w+)['\"] != \{|^left +['\"](\w+)['\"]\nright +\{"
+    r"|No value (?:for |at JSON path \"\$\.)(\w+)",
+    re.MULTILINE,
+)
+"""How tests tell that an answer lacks a field."""
+_READ_FIELD = re.compile(
+    r"(?:\[\s*|\b(?:get\w*|path|has|body|at|jsonPath|opt\w*)\(\s*)[\"'](?:\$\.|/)?(?P<key>[A-Za-z_][\w-]*)[\"']"
+)
+_KEY = re.compile(r"[\"'](?P<quoted>\w+)[\"']\s*[:,)\]]|(?<![\w.])(?P<named>\w+)=(?!=)")
+"""In the code of a service, what may be the name of a field."""
+
+
+def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
+    """Return the line of a service that lost a test, by its last answer; "" where that is not clear."""
+    if answer.handler is None:
+        like = sources.route_like(answer.method, answer.address) if answer.status in _NOT_FOUND else None
+        return sources.shown(*like) if like is not None else ""
+    if TRIED.search(result.probably):
+        return ""
+    spans = [answer.handler, *_helpers([answer.handler], sources)]
+    further = _helpers(spans, sources)
+    got, wanted = _statuses(result.message, result.demand, answer.status)
+    return (
+        _check_place(got, wanted, sources, spans)
+        or _check_place(got, wanted, sources, further)
+        or _status_place(got, answer.body, sources, [*spans, *further])
+        or probable_place(result.message, result.demand, sources)
+        or _field_place(result.message, result.demand, sources, spans)
+    )
+
+
+def _helpers(spans: Sequence[tuple[str, int, int]], sources: Sources) -> list[tuple[str, int, int]]:
+    """Return file, first and last line of what some functions call, without themselves."""
+    found = [
+        (path, line, block_end(sources.text(path), line))
+        for one in spans
+        for _, path, line in sources.helpers(*one)
+    ]
+    return [one for one in dict.fromkeys(found) if one not in spans]
+
+
+def _statuses(message: str, demand: str, answered: str) -> tuple[str, str]:
+    """Return the status that a test got and one that it wanted; "" twice where it compared none.
+
+    *answered*: the status of its last request, which is the one that it got.
+    """
+    said = _asserted(message, demand)
+    for pattern in _STATUSES:
+        for found in pattern.finditer(said):
+            wrong, right = found["wrong"], found["right"]
+            if not answered.isdecimal() or answered == wrong:
+                return wrong, right
+            if answered == right:
+                return right, wrong
+    return "", ""
+
+
+def _asserted(message: str, demand: str) -> str:
+    """Return what a test compared, without words of its own in place of the comparison."""
+    lines = demand.splitlines()
+    compared = [line for line in lines if line.startswith("assert ")]
+    return "\n".join([*(compared or [message]), *(line for line in lines if line.startswith(("left ", "right ")))])
+
+
+def _status_place(status: str, answer: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
+    """Return the one line in *spans* that gives a status that a test did not want; "" where it is not clear.
+
+    Among several, the text of the *answer* decides.
+    """
+    if not status:
+        return ""
+    if status >= "500":
+        return only(sources, _inside(sources.lines_with(_ABSENT), spans))
+    if status == "400" and _NO_SUCH_KEY in answer:
+        return only(sources, _inside(sources.lines_with(_READ_PART), spans))
+    return only(sources, _saying(answer, _inside(sources.lines_with(_giving(status)), spans), sources))
+
+
+def _saying(answer: str, places: list[tuple[str, int]], sources: Sources) -> list[tuple[str, int]]:
+    """Return those of *places* whose texts are all in an answer, the longest; else those of which some may be."""
+    if not answer:
+        return places
+    whole: dict[int, list[tuple[str, int]]] = {}
+    open_ones = []
+    for place in places:
+        texts = [*pieces(_statement(*place, sources))]
+        told = [text for text in texts if text in answer]
+        if told and len(told) == len(texts):
+            whole.setdefault(sum(map(len, told)), []).append(place)
+        if told or not texts:
+            open_ones.append(place)
+    return whole[max(whole)] if whole else open_ones
+
+
+def _statement(path: str, number: int, sources: Sources) -> str:
+    """Return a line, with those after it in which its brackets end."""
+    text = ""
+    for line in sources.text(path)[number - 1 : number - 1 + _STATEMENT_LINES]:
+        text += line
+        if sum(map(text.count, "([{")) <= sum(map(text.count, ")]}")):
+            break
+    return text
+
+
+def _check_place(got: str, wanted: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
+    """Return the condition before the one line in *spans* that refuses as a test wanted; "" where it is not clear.
+
+    The service took what it should have refused.
+    """
+    if not (got.startswith("2") and wanted.startswith("4")):
+        return ""
+    places = _inside(sources.lines_with(_giving(wanted)), spans)
+    if len(places) != 1:
+        return ""
+    path, number = places[0]
+    first = next(begins for file, begins, ends in spans if file == path and begins <= number <= ends)
+    inner = depth(sources.text(path)[number - 1])
+    for at in range(number, first, -1):
+        line = sources.text(path)[at - 1]
+        if _CONDITION.match(line) and (at == number or depth(line) < inner):
+            return sources.shown(path, at)
+    return sources.shown(path, number)
+
+
+def _giving(status: str) -> re.Pattern[str]:
+    """Return what a line has that gives a status."""
+    words = [status]
+    if status in (str(one.value) for one in HTTPStatus):
+        name = HTTPStatus(int(status)).name
+        words += [name, name.title().replace("_", "")]
+    return re.compile(rf"(?<![A-Za-z0-9])(?:HTTP_|Http|SC_)?(?:{'|'.join(words)})(?![0-9])")
+
+
+def _field_place(message: str, demand: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
+    """Return the one line in *spans* that writes the field of an answer that a test looked at; "" where unclear.
+
+    Of a field that is not there it is the line of the one whose name is most like it.
+    """
+    absent = next(
+        (next(filter(None, one.groups())) for one in _ABSENT_FIELD.finditer(_asserted(message, demand))), ""
+    )
+    statement = "\n".join(line for line in demand.splitlines() if line.startswith("> "))
+    names = [absent] if absent else [one["key"] for one in _READ_FIELD.finditer(statement)][::-1]
+    for name in dict.fromkeys(names):
+        for some in (spans[:1], spans):
+            written: dict[str, list[tuple[str, int]]] = {}
+            for path, number in _inside(sources.lines_with(_KEY), some):
+                for key in _KEY.finditer(sources.line(path, number)):
+                    written.setdefault(key["quoted"] or key["named"], []).append((path, number))
+            like = name if name in written else _most_like(name, written) if absent else ""
+            if place := only(sources, [*dict.fromkeys(written.get(like, ()))]):
+                return place
+    return ""
+
+
+def _most_like(name: str, others: Iterable[str]) -> str:
+    """Return the one of *others* that has the same words, else the one that is spelt most like *name*; or ""."""
+    same = [one for one in others if _words(one) == _words(name)]
+    return next(iter(same or difflib.get_close_matches(name, [*others], n=1, cutoff=0.6)), "")
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower().rstrip("s") for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)}
+
+
+def _inside(places: Iterable[tuple[str, int]], spans: Sequence[tuple[str, int, int]]) -> list[tuple[str, int]]:
+    return [
+        (path, number)
+        for path, number in places
+        if any(path == file and first <= number <= last for file, first, last in spans)
+    ]
