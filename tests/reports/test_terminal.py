@@ -45,6 +45,16 @@ def test_reasons_stand_below_their_rows_and_addresses_stay_whole() -> None:
     assert ended.splitlines()[2].split() == ["alpha", "-", "infrastructure"]
 
 
+def test_what_stands_below_a_row_says_whose_it_is() -> None:
+    """Of two runs side by side, one has room in the row; a last column alone needs no name."""
+    rows = [("score", "99.9 % (1.998/2 tasks) [1.3 %, >99.9 %]", "50.0 % (1/2 tasks) [10.0 %, 90.0 %]")]
+    rows.append(("points", "50.0 % (3/6 points)", "1"))
+    lines = printed(70, ("figure", "first", "second"), rows).splitlines()
+    assert "     first: 99.9 % (1.998/2 tasks) [1.3 %, >99.9 %]" in lines
+    why = printed(40, ("task", "why"), [("alpha", "tests: " + "word " * 9), ("b", "none of them ended")])
+    assert "     tests: word word word word word" in why.splitlines()
+
+
 def test_a_word_stays_whole_while_another_column_can_be_folded() -> None:
     """The table of `compare` on 80 columns: the difference is folded, the name of the figure is not."""
     columns = ("figure", "tasks", "base", "other", "difference", "p", "better", "worse", "equal")

@@ -175,15 +175,17 @@ def _pieces(heading: str) -> list[str]:
 
 
 def _spilled(columns: Sequence[str], row: Sequence[str], layout: ColumnLayout) -> Iterator[tuple[str, str]]:
-    """Yield what stands below a row, and the cell that it is; columns that are only there are named."""
+    """Yield what stands below a row, and the cell that it is, named by its column.
+
+    Where only cells of the last column stand there, they name themselves.
+    """
     from rich.cells import cell_len
 
     for number in sorted(layout.below):
         cell, width = row[number], layout.widths.get(number)
-        if width is None and cell:
-            yield f"{columns[number]}: {cell}", cell
-        elif width is not None and cell_len(cell) > width:
-            yield cell, cell
+        if (width is None and cell) or (width is not None and cell_len(cell) > width):
+            is_clear = width is not None and layout.below == (len(columns) - 1,)
+            yield cell if is_clear else f"{columns[number]}: {cell}", cell
 
 
 def _thinned(layout: ColumnLayout, spare: Sequence[int], width: int) -> ColumnLayout:
