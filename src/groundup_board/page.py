@@ -11,11 +11,12 @@ from typing import Any
 
 from pydantic import Field
 
+from groundup.domain.figures import money, percent
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.reports.document import RunReport
 from groundup.reports.intervals import LEAST_TASKS, mean_interval
-from groundup.reports.numbers import between, percent
+from groundup.reports.numbers import between
 from groundup.reports.pages import one_file
 from groundup.reports.statistics import FEW, RANKS, Rank, ranks
 from groundup.reports.views import grader_words
@@ -160,15 +161,15 @@ def _interval(rank: Rank | None) -> str:
 def _disclosed(entry: Entry) -> dict[str, str]:
     run, effort = entry.run, entry.run.effort
     settings = run.subject.told_settings
-    known = effort is not None and effort.cost_usd is not None
+    cost = None if effort is None else effort.cost_usd
     return {
         "model": run.subject.model_name or "none is named",
         "agent": run.subject.name + (f" ({settings})" if settings else ""),
         "limits": entry.limits,
         "contamination": entry.contamination,
-        "cost": f"claimed: ${effort.cost_usd:.4f}; a bundle has no trajectory, which could prove it"
-        if effort is not None and known
-        else "not known",
+        "cost": "not known"
+        if cost is None
+        else f"claimed: {money(cost)}; a bundle has no trajectory, which could prove it",
         "attempts": f"{run.counts.graded} graded of {run.counts.planned}; not attempted: "
         f"{run.counts.not_attempted}; tampered: {run.counts.tampered}",
         "grader": "; ".join(map(grader_words, run.graders)) or "none",

@@ -15,11 +15,11 @@ from pydantic import Field
 from groundup.api.flags import AnyPath
 from groundup.api.runs import regrade
 from groundup.domain.errors import UsageError
+from groundup.domain.figures import percent
 from groundup.domain.names import count
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import counted, standing_of
-from groundup.reports.numbers import percent
 from groundup.reports.views import grader_words
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
@@ -302,7 +302,7 @@ def _counted(line: VerdictLine) -> float | None:
 
 def _standing(line: VerdictLine) -> str:
     score = None if line.verdict is None else line.verdict.score
-    parts = "" if score is None else f" {score.numerator:g}/{score.denominator:g}"
+    parts = "" if score is None else f" {score.fraction}"
     return f"{standing_of(line.verdict).replace('_', ' ')}{parts}"
 
 

@@ -78,7 +78,7 @@ def main() -> int:
         written = _write(logs, graded)
     verdict = graded.verdict
     told = "; ".join(reason.message for reason in verdict.reasons)
-    score = f" {verdict.score.numerator:g} of {verdict.score.denominator:g}" if verdict.score else ""
+    score = f" {verdict.score}" if verdict.score else ""
     sys.stdout.write(f"{verdict.status.value}{score} {told}\n")
     return 0 if written else 3
 

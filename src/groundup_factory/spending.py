@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.errors import UsageError
+from groundup.domain.figures import money
 from groundup.domain.records import Record
 from groundup.domain.usage import ModelUse
 from groundup.models.opening import open_model
@@ -62,8 +63,8 @@ class ModelSpending(Record):
     usd: float | None
 
     def __str__(self) -> str:
-        money = "of no known price" if self.usd is None else f"${self.usd:.4f}"
-        return f"{self.model}: {self.replies} replies, {self.tokens:,} tokens, {money}"
+        cost = "of no known price" if self.usd is None else money(self.usd)
+        return f"{self.model}: {self.replies} replies, {self.tokens:,} tokens, {cost}"
 
 
 def read_spending(folder: Path) -> tuple[SpentReply, ...]:

@@ -5,13 +5,13 @@ import json
 
 from rich.console import Console
 
+from groundup.domain.figures import percent
 from groundup.domain.limits import Effort
 from groundup.domain.subjects import Outcome
 from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import Reason, Stage
 from groundup.reports.document import Report
 from groundup.reports.formats import markdown, show
-from groundup.reports.numbers import percent
 from groundup.reports.views import views_of
 from tests.reports.made import Word, report_of, run_of
 

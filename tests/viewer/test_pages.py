@@ -17,9 +17,10 @@ from httpx import AsyncClient
 from starlette.testclient import TestClient
 
 from groundup.api.reports import compare, report
+from groundup.domain.figures import percent, share
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import GraderIdentity, TestResult
-from groundup.reports.numbers import between, percent, share
+from groundup.reports.numbers import between
 from groundup.runs import evidence
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder, RunWriter

@@ -9,6 +9,7 @@ from groundup.agents.resuming import Clock
 from groundup.agents.trajectories import lost_by, reply_fields, reply_of
 from groundup.domain.conversations import ChatReply, ChatRequest, Message
 from groundup.domain.digests import digest_of
+from groundup.domain.figures import money
 from groundup.domain.subjects import Outcome
 from groundup.models.protocol import ContextOverflowError, RefusedError
 
@@ -114,4 +115,4 @@ class ModelQuestions:
         if limits.tokens is not None and tokens >= limits.tokens:
             raise Spent(Outcome.BUDGET, f"{tokens} of {limits.tokens} tokens")
         if limits.cost_usd is not None and (paid.cost_usd or 0.0) >= limits.cost_usd:
-            raise Spent(Outcome.BUDGET, f"${paid.cost_usd or 0.0:.4f} of ${limits.cost_usd:g}")
+            raise Spent(Outcome.BUDGET, f"{money(paid.cost_usd or 0.0)} of ${limits.cost_usd:g}")

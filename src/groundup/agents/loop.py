@@ -37,6 +37,7 @@ from groundup.agents.tools import (
 from groundup.agents.workspace import AgentSandbox, SandboxExtras, open_workspace, task_python
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.digests import digest_of
+from groundup.domain.figures import money
 from groundup.domain.records import SettingRecord
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
@@ -431,7 +432,7 @@ def spent_limit(limits: EpisodeLimits, replay: Replay, default_turns: int) -> tu
     if limits.tokens is not None and tokens >= limits.tokens:
         return Outcome.BUDGET, f"{tokens} of {limits.tokens} tokens"
     if limits.cost_usd is not None and (paid.cost_usd or 0.0) >= limits.cost_usd:
-        return Outcome.BUDGET, f"${paid.cost_usd:.4f} of ${limits.cost_usd:g}"
+        return Outcome.BUDGET, f"{money(paid.cost_usd or 0.0)} of ${limits.cost_usd:g}"
     return None
 
 

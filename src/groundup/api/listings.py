@@ -10,12 +10,12 @@ from typing import Generic, TypeVar, overload
 from groundup.api.flags import AnyPath
 from groundup.api.folders import run_folder
 from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.figures import share
 from groundup.domain.limits import Limits
 from groundup.domain.names import count, printable, unknown
 from groundup.domain.records import Record
 from groundup.environments.at_hand import HERE
 from groundup.reports.formats import Rows
-from groundup.reports.numbers import share
 from groundup.reports.summary import report_run
 from groundup.reports.views import View
 from groundup.runs.leftovers import Leftover, a_leftover, remove

@@ -10,6 +10,7 @@ import typer
 from groundup.api.flags import Output
 from groundup.cli.console import UNFIT
 from groundup.cli.options import Examples, Json, Run
+from groundup.domain.figures import money
 
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
@@ -113,7 +114,7 @@ def _row(line: "VerdictLine | None") -> tuple[str, str, str, str]:
     score = line.verdict.score if line is not None and line.verdict is not None else None
     effort = None if line is None else line.effort
     return (
-        "-" if score is None else f"{score.numerator:g}/{score.denominator:g}",
+        "-" if score is None else score.fraction,
         "-" if line is None else line.outcome.value,
         "-" if effort is None else str(effort.turns),
         "-" if effort is None else f"{effort.usage.input_tokens + effort.usage.output_tokens:,}",
@@ -187,7 +188,7 @@ def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
     if reply is None:
         return
     usage = reply.usage
-    cost = f", ${reply.cost_usd:.4f}" if reply.cost_usd is not None else ""
+    cost = f", {money(reply.cost_usd)}" if reply.cost_usd is not None else ""
     cached = ", from the response cache" if reply.cached else ""
     numbers = f"{usage.input_tokens} + {usage.output_tokens} tokens{cost}, {reply.latency_s:.1f} s{cached}"
     print_heading(f"turn {step.get('turn')}: the model, {numbers}", step, "bold green")
@@ -200,6 +201,7 @@ def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
 
 def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
     from groundup.cli.console import say
+    from groundup.domain.names import count
 
     record = attempt.record()
     if record is None:
@@ -207,16 +209,16 @@ def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
         return
     effort = record.effort
     took = (
-        f", {effort.turns} turns, {effort.usage.input_tokens} + {effort.usage.output_tokens} tokens"
+        f", {count(effort.turns, 'turn')}, {effort.usage.input_tokens} + {effort.usage.output_tokens} tokens"
         if effort
         else ""
     )
-    took += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
-    say(f"groundup: handed in {record.files} files, {record.bytes} bytes{took}")
+    took += f", {money(effort.cost_usd)}" if effort and effort.cost_usd is not None else ""
+    say(f"groundup: handed in {count(record.files, 'file')}, {count(record.bytes, 'byte')}{took}")
     verdict = None if line is None else line.verdict
     if verdict is not None and verdict.score is not None:
         why = "".join(f": {reason.message}" for reason in verdict.reasons[:1])
-        say(f"groundup: {verdict.status.value} {verdict.score.numerator:g}/{verdict.score.denominator:g}{why}")
+        say(f"groundup: {verdict.status.value} {verdict.score.fraction}{why}")
 
 
 def print_heading(text: str, step: Mapping[str, object], style: str) -> None:

@@ -18,6 +18,7 @@ import typer
 from groundup.api.flags import Output
 from groundup.cli.main import JOBS, create_app, declared, every_command
 from groundup.cli.options import DryRun, Examples, Json, kind_of_value
+from groundup.domain.figures import size
 from groundup.settings import PREFIX, Settings
 
 EXAMPLES: dict[str, Examples] = {
@@ -75,15 +76,6 @@ def clean(
     what = f"{count(len(found), 'thing')}, {size(total)}"
     say(f"groundup: {'removed' if removing else 'left'} {what}" if found else "groundup: nothing to remove")
     return 0
-
-
-def size(count: float) -> str:
-    """Return bytes as people say them."""
-    for unit in ("B", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
 
 
 def docs(

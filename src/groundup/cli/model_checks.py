@@ -15,6 +15,7 @@ from groundup.cli.console import print_document, print_table, say
 from groundup.cli.options import Examples, Json
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool
 from groundup.domain.errors import UsageError
+from groundup.domain.figures import money
 from groundup.domain.limits import Limits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
@@ -204,7 +205,7 @@ def _guess(name: str, settings: ModelSettings, speed: float) -> ModelAnswer:
     usage = open_agent("loop", {}).expected_usage(task, EpisodeLimits(), Path)
     assert usage is not None, "the loop guesses for every task"
     price = price_of(name, settings)
-    cost = "no price: give --price INPUT:OUTPUT" if price is None else f"about ${price.cost_usd(usage):.2f}"
+    cost = "no price: give --price INPUT:OUTPUT" if price is None else f"about {money(price.cost_usd(usage), 2)}"
     minutes = f", {usage.output_tokens / speed / 60:.0f} minutes of writing" if speed else ""
     tokens = f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
     return ModelAnswer(

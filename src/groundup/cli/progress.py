@@ -11,7 +11,8 @@ from groundup.cli.at_work import AtWork, told_in_silence
 from groundup.cli.console import say
 from groundup.cli.options import Talk
 from groundup.domain.errors import UsageError
-from groundup.domain.names import printable
+from groundup.domain.figures import money, percent
+from groundup.domain.names import count, printable
 from groundup.domain.steps import heard_by
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Reason, Status
@@ -81,7 +82,7 @@ def words(event: Event) -> str:
         case RunBegan(run_id=run, standing=now, nothing_for=nothing):
             done = f", {now.settled} of them done before" if now.settled else ""
             lacking = f", {nothing} of them without a prediction, which count 0" if nothing else ""
-            return f"run {run}: {now.total} attempt{'s' if now.total != 1 else ''}{lacking}{done}"
+            return f"run {run}: {count(now.total, 'attempt')}{lacking}{done}"
         case AttemptBegan(attempt=attempt):
             return f"{attempt} began"
         case AttemptAt(attempt=attempt, step=step):
@@ -102,13 +103,13 @@ def standing_words(now: Standing) -> str:
     """Return how a run goes: done, running, solved, mean, where points are lost, time left."""
     parts = [f"{now.settled}/{now.total} done", f"{now.running} running"]
     if now.mean is not None:
-        parts.append(f"{now.solved} solved, mean {now.mean * 100:.1f} %")
+        parts.append(f"{now.solved} solved, mean {percent(now.mean)}")
     kinds = {"infrastructure": now.infrastructure, "tampered": now.tampered, "not attempted": now.not_attempted}
     parts += [f"{count} {kind}" for kind, count in kinds.items() if count]
     if now.made:
         parts.insert(1, f"{now.made} made")
     if now.lost:
-        shares = (f"{stage} ({share:.0%})".replace("%", " %") for stage, share in now.lost.items())
+        shares = (f"{stage} ({percent(share, 0)})" for stage, share in now.lost.items())
         parts.append("points lost at " + ", ".join(shares))
     if now.fleet:
         there = now.fleet
@@ -132,8 +133,8 @@ def duration(seconds: float) -> str:
 def _made(event: AttemptMade) -> str:
     now, made = event.standing, event.submission
     effort = made.effort
-    took = f", {effort.turns} turns" if effort else ""
-    took += f", ${effort.cost_usd:.4f}" if effort and effort.cost_usd is not None else ""
+    took = f", {count(effort.turns, 'turn')}" if effort else ""
+    took += f", {money(effort.cost_usd)}" if effort and effort.cost_usd is not None else ""
     why = f" ({effort.detail})" if effort and effort.detail else ""
     return f"[{now.made + now.settled}/{now.total}] {event.attempt} made: {made.outcome.value}{why}{took}"
 
@@ -170,7 +171,7 @@ def _ended(event: AttemptEnded) -> str:
         return f"{place} not attempted"
     took = (line.finished_at - line.started_at).total_seconds()
     score = verdict.score
-    points = f" {score.numerator:g}/{score.denominator:g}" if score else ""
+    points = f" {score.fraction}" if score else ""
     reasons = "; ".join(f"{reason.stage.value}: {reason.message}" for reason in verdict.reasons)
     why = f" ({reasons})" if reasons else ""
     end = " for two gradings, the second alone" if verdict.facts.get("graded_twice") and not line.cached else ""

@@ -292,8 +292,8 @@ def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
     """Remove runs after a question. Raises `UsageError`, also for a run at work, and then removes none."""
     from groundup.api.listings import removable, remove_runs
     from groundup.cli.console import print_table, say
-    from groundup.cli.installation import size
     from groundup.domain.errors import UsageError
+    from groundup.domain.figures import size
     from groundup.domain.names import count
     from groundup.settings import load
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, computed_field
 
+from groundup.domain.figures import amount
 from groundup.domain.records import Record
 
 
@@ -77,8 +78,13 @@ class Score(Record):
         most = self.denominator * (1 + _ROUNDING)
         return self.denominator > 0 and -_ROUNDING <= self.numerator <= most
 
+    @property
+    def fraction(self) -> str:
+        """Numerator and denominator for tables."""
+        return f"{amount(self.numerator)}/{amount(self.denominator)}"
+
     def __str__(self) -> str:
-        return f"{self.numerator:g} of {self.denominator:g}"
+        return f"{amount(self.numerator)} of {amount(self.denominator)}"
 
 
 _ROUNDING = 1e-9
@@ -192,3 +198,12 @@ def counts_as(standing: str, score: Score | None) -> float | None:
         return 0.0
     value = score.value if score is not None and standing == Status.GRADED else None
     return None if value is None else min(max(value, 0.0), 1.0)
+
+
+def told_in_counts(verdict: Verdict) -> str:
+    """Return what an agent may know of a verdict, in a sentence; reasons may quote hidden tests."""
+    value = counted(verdict)
+    if verdict.score is None or value is None:
+        return "There is no score."
+    shown = value if value in (0.0, 1.0) else min(max(value, 0.0001), 0.9999)  # all and nothing only where exact
+    return f"Score {shown:.4f}: {verdict.score} passed."

@@ -129,7 +129,7 @@ def _mentions_time(graded: Graded) -> bool:
 def _in_figures(verdict: Verdict) -> str:
     """Return a score with the first reason for it: that the machine was busy hides no other cause."""
     score = verdict.score
-    figures = f"{score.numerator:g} of {score.denominator:g}" if score else verdict.status.value
+    figures = str(score) if score else verdict.status.value
     return f"{figures} ({verdict.reasons[0].message[:200]})" if verdict.reasons else figures
 
 

@@ -21,7 +21,7 @@ from groundup.domain.limits import Effort, Feedback, OwnTests
 from groundup.domain.subjects import Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.domain.usage import ModelUse
-from groundup.domain.verdicts import Stage, Verdict
+from groundup.domain.verdicts import Stage, Verdict, told_in_counts
 from groundup.episodes.attempt import Grading, Room
 from groundup.episodes.records import AttemptStore, EpisodeSpec
 from groundup.episodes.rounds import FeedbackRounds, RoundPlace
@@ -177,7 +177,7 @@ class Episode:
             case Feedback.END:
                 return SubmitResult(shown=False, message="Submitted.", ends=True)
         verdict = await self._graded_now()
-        return SubmitResult(shown=True, score=verdict.score, message=_in_counts(verdict))
+        return SubmitResult(shown=True, score=verdict.score, message=f"Submitted. {told_in_counts(verdict)}")
 
     def place(self, sink: AttemptStore) -> RoundPlace:
         """Return what rounds need of this episode."""
@@ -288,11 +288,3 @@ class Playing:
                 rounds=tuple(rounds.scores),
                 own_tests=own_tests,
             )
-
-
-def _in_counts(verdict: Verdict) -> str:
-    """Return score and counts; a verdict's reasons may quote hidden tests."""
-    if verdict.score is None or verdict.score.value is None:
-        return "Submitted. There is no score."
-    score = verdict.score
-    return f"Submitted. Score {score.value:.4f}: {score.numerator:g} of {score.denominator:g} passed."

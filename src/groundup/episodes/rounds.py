@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from groundup.agents.base import Agent, AgentContext, AgentResult, EpisodeLimits, Trajectory
 from groundup.agents.trajectories import Step, paid_for, spent_s
 from groundup.domain.subjects import Outcome
-from groundup.domain.verdicts import Stage, Status, Verdict
+from groundup.domain.verdicts import Stage, Verdict, counted, told_in_counts
 from groundup.episodes.records import AttemptStore
 
 ROUND_STEP, TOLD_STEP = "round", "told"
@@ -48,11 +48,10 @@ def public_part(verdict: Verdict) -> str:
 
     Never a reason's message, a test's name or a further score: they quote hidden tests, or say what is looked at.
     """
-    score = verdict.score
-    if score is None or score.value is None:
-        return "There is no score."
+    counts = told_in_counts(verdict)
+    if verdict.score is None or verdict.score.value is None:
+        return counts
     lost = ", ".join(dict.fromkeys(_STAGES[reason.stage] for reason in verdict.reasons))
-    counts = f"Score {score.value:.4f}: {score.numerator:g} of {score.denominator:g} passed."
     return f"{counts} Where points were lost: {lost}." if lost else counts
 
 
@@ -158,7 +157,7 @@ class FeedbackRounds:
             score, message = _score(known[0]), str(known[0].get("message"))
         else:
             verdict = await self._place.grade()
-            score = verdict.score.value if verdict.score and verdict.status is Status.GRADED else None
+            score = counted(verdict)
             message = public_part(verdict)
             self._context.trajectory.append(TOLD_STEP, number=number, score=score, message=message)
         self.scores.append(score)

@@ -31,6 +31,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.errors import UsageError
+from groundup.domain.figures import money
 from groundup.domain.records import Record, SettingRecord, plainly
 from groundup.domain.usage import TokenUsage
 from groundup.models.asking.chat import message_document, request_document
@@ -235,8 +236,8 @@ class CostLedger:
             if not self._reserved:
                 left = max(0.0, self.limit_usd - self.spent_usd)
                 raise BudgetSpentError(
-                    f"of the budget of ${self.limit_usd:g} only ${left:.4f} are left and the next call may "
-                    f"cost ${usd:.4f}; raise --max-cost to go on"
+                    f"of the budget of ${self.limit_usd:g} only {money(left)} are left and the next call may "
+                    f"cost {money(usd)}; raise --max-cost to go on"
                 )
             await self._settled.wait()
         self._reserved.append(usd)

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from groundup.domain.figures import percent, share
 from groundup.domain.names import count
 from groundup.reports.comparison import from_ahead
 from groundup.reports.document import NO_VERDICT, AttemptRow, Report, RunComparison, RunReport
 from groundup.reports.lost import left_out_words, shares_lost, stage_name, tasks_worth, worst_first
-from groundup.reports.numbers import around, between, chance, percent, points, share, signed, standing_words
+from groundup.reports.numbers import around, between, chance, points, signed, standing_words
 from groundup.reports.why import cause_words, common_cause, row_words
 
 _NAMED = 3

@@ -6,9 +6,10 @@ A new column is one row here. What a run says as a whole is a figure of `summary
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from groundup.domain.figures import money, share
 from groundup.reports.document import AttemptRow, RunReport
 from groundup.reports.lost import left_out_words
-from groundup.reports.numbers import share, standing_words
+from groundup.reports.numbers import standing_words
 from groundup.reports.why import reasons_of, row_words
 
 Cell = str | int | float | bool | None
@@ -51,7 +52,7 @@ def standing(row: AttemptRow) -> str:
 
 
 def _cost(_: RunReport, row: AttemptRow) -> str:
-    return "" if row.effort is None or row.effort.cost_usd is None else f"${row.effort.cost_usd:.4f}"
+    return "" if row.effort is None or row.effort.cost_usd is None else money(row.effort.cost_usd)
 
 
 def _seconds(_: RunReport, row: AttemptRow) -> str:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import correlation
 
+from groundup.domain.figures import percent
 from groundup.domain.subjects import ROUNDS
 from groundup.reports.conditions import differing
 from groundup.reports.document import (
@@ -18,7 +19,6 @@ from groundup.reports.document import (
 )
 from groundup.reports.intervals import LEVEL, Interval, difference_of
 from groundup.reports.lost import left_out_words
-from groundup.reports.numbers import percent
 from groundup.reports.statistics import Power, power, standard_error
 
 Value = Callable[[AttemptRow], float | None]

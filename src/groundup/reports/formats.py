@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from groundup.domain.errors import UsageError
+from groundup.domain.figures import share
 from groundup.domain.names import printable, unknown
 from groundup.reports.columns import Cell, data_row, left_out_rows
 from groundup.reports.document import Report
 from groundup.reports.forms import FORMS, KNOWN
-from groundup.reports.numbers import share
 from groundup.reports.publishing import row_for_others
 from groundup.reports.terminal import bar_lines, print_rows, wrapped
 from groundup.reports.views import View, comparison_views, coverage, paper_views, views_of

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from groundup.domain.figures import percent, share
 from groundup.domain.verdicts import Score, Stage
 from groundup.reports.kinds import BY_NAMES
-from groundup.reports.numbers import percent, share
 
 if TYPE_CHECKING:
     from groundup.reports.document import AttemptRow, RunReport
@@ -83,9 +83,7 @@ def kinds_in_all(rows: "Sequence[AttemptRow]") -> dict[str, float]:
 def shares_lost(lost: Mapping[str, float]) -> dict[str, str]:
     """Return in words how much was lost at each stage, and which share of all that was lost."""
     total = sum(lost.values())
-    return {
-        stage: f"{tasks_worth(value)}, {value / total:.0%}".replace("%", " %") for stage, value in lost.items()
-    }
+    return {stage: f"{tasks_worth(value)}, {percent(value / total, 0)}" for stage, value in lost.items()}
 
 
 def tasks_worth(value: float) -> str:

@@ -1,33 +1,12 @@
-"""Numbers, names of scores, and how attempts stand, as people read them."""
+"""Differences, names of scores, and how attempts stand, as people read them."""
 
 from typing import TYPE_CHECKING
 
-from groundup.domain.verdicts import Score
+from groundup.domain.figures import percent
 
 if TYPE_CHECKING:
     from groundup.reports.document import AttemptRow
     from groundup.reports.intervals import Interval
-
-
-def share(score: Score | None) -> str:
-    """Return a score as people read it: percent with its parts."""
-    if score is None or score.value is None:
-        return "-"
-    return f"{percent(score.value)} ({amount(score.numerator)}/{amount(score.denominator)})"
-
-
-def percent(value: float) -> str:
-    """Return a share in percent with one digit; all and nothing only when they are exact."""
-    if 0 < value < 0.0005:
-        return "<0.1 %"
-    if 0.9995 <= value < 1:
-        return ">99.9 %"
-    return f"{value * 100:.1f} %"
-
-
-def amount(number: float) -> str:
-    """Return a count without a point, and a sum of shares with three digits after it."""
-    return f"{number:.0f}" if number == int(number) else f"{number:.3f}"
 
 
 def points(difference: float) -> str:

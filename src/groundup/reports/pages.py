@@ -13,10 +13,11 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 
+from groundup.domain.figures import percent
 from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import Report
-from groundup.reports.numbers import between, percent
+from groundup.reports.numbers import between
 from groundup.reports.plots import NARROW, PALETTE, plots_of
 from groundup.reports.views import View, origin
 

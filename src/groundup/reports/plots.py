@@ -11,12 +11,13 @@ from typing import Any
 from pydantic import Field
 
 from groundup.domain.errors import MissingExtraError
+from groundup.domain.figures import money, percent
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATION
 from groundup.reports.document import Report, RunReport
 from groundup.reports.intervals import Interval
-from groundup.reports.numbers import between, percent, standing_words
+from groundup.reports.numbers import between, standing_words
 from groundup.suites.base import Summary
 
 PALETTE: Mapping[str, tuple[str, str]] = {
@@ -184,8 +185,8 @@ def _costs(runs: Sequence[RunReport]) -> Plot:
         bar = PlotBar(
             series="cost",
             share=cost / (max(costs) or 1.0),
-            label=f"${cost:.2f}, {score}",
-            words=f"{run.run_id}: {score} for ${cost:.4f}",
+            label=f"{money(cost, 2)}, {score}",
+            words=f"{run.run_id}: {score} for {money(cost)}",
         )
         rows.append(PlotRow(label=run.run_id, bars=(bar,)))
     return Plot(name="costs", title="Cost of each run, and its score", rows=tuple(rows), colours={"cost": "s0"})

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from groundup.domain.figures import amount, money, percent, share, share_alone
 from groundup.domain.limits import Effort
 from groundup.domain.names import printable
 from groundup.domain.records import Record
@@ -22,7 +23,7 @@ from groundup.reports.document import (
 )
 from groundup.reports.kinds import NOT_RUN
 from groundup.reports.lost import UNSTATED, left_out_words, shares_lost
-from groundup.reports.numbers import amount, between, chance, percent, points, share, signed, words
+from groundup.reports.numbers import between, chance, points, signed, words
 from groundup.reports.review import CLEAN
 from groundup.reports.statistics import Power, Rank
 from groundup.reports.terminal import Bar
@@ -121,7 +122,7 @@ def _ablation_view(ablation: str, pairs: Sequence[tuple[RunReport, RunReport]]) 
                 continue
             figures[name] = None
             label = group if len(main) == 1 else f"{one.headline.partition(':')[0]}, {group}"
-            values = (f"{before.value * 100:.1f}", f"{after.value * 100:.1f}")
+            values = (share_alone(before), share_alone(after))
             points = f"{(after.value - before.value) * 100:+.1f}"
             who = (base.run_id, base.subject.name, base.subject.model_name or "-", _extent(run))
             rows.append((*who, label, *values, points))
@@ -182,7 +183,7 @@ def _claimed_rows(
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value * 100:.1f}"
+    return "-" if value is None else percent(value).removesuffix(" %")
 
 
 def _agent(run: RunReport) -> str:
@@ -193,8 +194,7 @@ def _agent(run: RunReport) -> str:
 def _paper_cells(scores: Mapping[str, Score] | None, figures: Sequence[str]) -> Iterator[str]:
     """Yield figures in percent as papers print them, without the sign."""
     for figure in figures:
-        score = (scores or {}).get(figure)
-        yield "-" if score is None or score.value is None else f"{score.value * 100:.1f}"
+        yield share_alone((scores or {}).get(figure))
 
 
 def _extent(run: RunReport) -> str:
@@ -431,7 +431,7 @@ _TOOK = ("turns", "input tokens", "output tokens", "cost")
 def _took(effort: Effort | None, name: str) -> str:
     if effort is None:
         return ""
-    cost = "" if effort.cost_usd is None else f"${effort.cost_usd:.4f}"
+    cost = "" if effort.cost_usd is None else money(effort.cost_usd)
     usage = effort.usage
     values = (f"{effort.turns:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}", cost)
     value = dict(zip(_TOOK, values, strict=True))[name]

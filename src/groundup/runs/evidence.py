@@ -14,6 +14,7 @@ from typing import Any
 
 from groundup.agents.history import Texts, TurnChanges, changes_of
 from groundup.agents.trajectories import call_text, reply_of
+from groundup.domain.figures import money
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
@@ -338,7 +339,7 @@ def _step(number: int, step: dict[str, Any]) -> TurnStep:
         heading, parts = f"ended: {step.get('outcome')}", [_part("text", step.get("detail"))]
     elif (reply := reply_of(step)) is not None:
         usage = reply.usage
-        cost = f", ${reply.cost_usd:.4f}" if reply.cost_usd is not None else ""
+        cost = f", {money(reply.cost_usd)}" if reply.cost_usd is not None else ""
         heading = f"turn {step.get('turn')}: model, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"
         calls = [_part("call", f"{call.name}: {call_text(call.arguments)}") for call in reply.message.tool_calls]
         parts = [_part("reasoning", reply.message.reasoning), _part("text", reply.message.content), *calls]

@@ -25,7 +25,7 @@ class OracleResult(Record):
 
     def __str__(self) -> str:
         score = self.verdict.score
-        shown = self.verdict.status.value if score is None else f"{score.numerator:g}/{score.denominator:g}"
+        shown = self.verdict.status.value if score is None else score.fraction
         return f"{shown} {self.verdict.grader.name}{'' if self.current else ', outdated'}"
 
 

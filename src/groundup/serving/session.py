@@ -18,7 +18,7 @@ from groundup.domain.errors import GroundupError, InfrastructureError, UsageErro
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Status, Verdict, counted
+from groundup.domain.verdicts import Status, Verdict, counted, told_in_counts
 from groundup.serving.staging import OpenedEpisode, in_short
 
 Refusal = Literal["not_found", "input_validation", "episode_finished"]
@@ -390,7 +390,7 @@ class Session:
             self.finished = True
             self._leaving.set()  # what it holds is free for others; its answers stay
         self._watch.graded(self, verdict)
-        shown = f" {_in_counts(verdict)}" if self.rules.shows_scores else ""
+        shown = f" {told_in_counts(verdict)}" if self.rules.shows_scores else ""
         left = "" if ends else f" {self._left()}"
         text = f"Submitted.{shown}{left}"
         episode.driven.note("graded", message=text, **in_short(verdict))
@@ -413,14 +413,6 @@ def _only(tool: str, given: Mapping[str, JsonValue], known: tuple[str, ...]) -> 
     if unknown := sorted(given.keys() - set(known)):
         takes = " and ".join(f"`{name}`" for name in known) or "nothing"
         raise CallRefusedError("input_validation", f"{tool} takes {takes}, not {unknown[0][:100]!r}")
-
-
-def _in_counts(verdict: Verdict) -> str:
-    """Return score and counts; a verdict's reasons may quote hidden tests."""
-    score = verdict.score
-    if score is None or score.value is None:
-        return "There is no score."
-    return f"Score {score.value:.4f}: {score.numerator:g} of {score.denominator:g} passed."
 
 
 def _counts(verdict: Verdict) -> dict[str, JsonValue]:

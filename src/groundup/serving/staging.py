@@ -16,7 +16,7 @@ from groundup.domain.conversations import Tool
 from groundup.domain.errors import InfrastructureError, TaskError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Verdict
+from groundup.domain.verdicts import Verdict, counted
 from groundup.episodes.attempt import Phase
 from groundup.episodes.driving import DrivenEpisode, open_episode
 from groundup.episodes.records import EpisodeResult
@@ -128,4 +128,4 @@ def in_short(verdict: Verdict) -> Step:
     """Return the verdict as a step of the trajectory has it: no reasons, for they may quote hidden tests."""
     score = verdict.score
     counts: Step = {"passed": score.numerator, "total": score.denominator} if score else {}
-    return {"status": verdict.status.value, "score": score.value if score else None, **counts}
+    return {"status": verdict.status.value, "score": counted(verdict), **counts}

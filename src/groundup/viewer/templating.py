@@ -6,11 +6,12 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
+from groundup.domain.figures import money, share, size
 from groundup.domain.names import printable
 from groundup.reports import pages
 from groundup.reports.document import TaskPair
 from groundup.reports.lost import shares_lost, stage_name
-from groundup.reports.numbers import share, words
+from groundup.reports.numbers import words
 from groundup.reports.why import demanded, kinds_words, place_lines
 from groundup.runs import evidence
 
@@ -25,9 +26,10 @@ def templates(*, still: bool) -> Environment:
         farthest=_farthest,
         words=words,
         part=_part,
-        size=_size_words,
         demanded=demanded,
         places=place_lines,
+        money=money,
+        size=size,
     )
     made.globals.update(shares_lost=shares_lost, stage_name=stage_name, kinds_words=kinds_words, still=still)
     return made
@@ -44,14 +46,6 @@ def _coded(text: str) -> Markup:
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if number % 2 else part for number, part in parts
     )
-
-
-def _size_words(size: int) -> str:
-    """Return a number of bytes as people read it."""
-    for unit, bytes_of in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if size >= bytes_of:
-            return f"{size / bytes_of:.1f} {unit}"
-    return f"{size} B"
 
 
 def _part(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from groundup.domain.errors import TaskError
+from groundup.domain.figures import percent, share_alone
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import Score, Status, Verdict
@@ -255,7 +256,7 @@ def _summary(
     columns = [column for column in _COLUMNS if any(column in scores for scores in made.values())]
     rows = []
     for name, scores in made.items():
-        cells = (_percent(scores.get(column)) for column in columns)
+        cells = (share_alone(scores.get(column)) for column in columns)
         rows.append((name, str(sizes[name]), *cells))
     instances = {name: {"instances": Score(numerator=size, denominator=1)} for name, size in sizes.items()}
     return Summary(
@@ -265,12 +266,6 @@ def _summary(
         scores={name: instances[name] | scores for name, scores in made.items()},
         notes=tuple(notes),
     )
-
-
-def _percent(score: Score | None) -> str:
-    if score is None or score.value is None:
-        return "-"
-    return f"{score.value * 100:.1f}"
 
 
 def _position(name: str) -> tuple[int, int, str]:
@@ -300,7 +295,7 @@ def execution_tables(verdicts: Mapping[AttemptKey, Verdict | None]) -> Sequence[
             "executability": Score(numerator=passed, denominator=counted),
             "not executed": Score(numerator=left_out, denominator=len(members)),
         }
-        share = "-" if not counted else f"{100 * passed / counted:.1f} %"
+        share = "-" if not counted else percent(passed / counted)
         rows.append((name, f"{passed:g}", str(counted), share, str(left_out)))
     notes = [f"{missing} without a prediction count as failed"] if missing else []
     found = [

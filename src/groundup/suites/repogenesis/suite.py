@@ -12,6 +12,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.errors import UsageError
+from groundup.domain.figures import share
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import SeedFile, Task
@@ -150,14 +151,8 @@ def _table(
 ) -> Summary:
     scores = {word: dict(figures(part, problems)) for word, part in _by_language(verdicts, problems).items()}
     columns = tuple(dict.fromkeys(name for row in scores.values() for name in row))
-    rows = tuple((word, *(_cell(row.get(column)) for column in columns)) for word, row in scores.items())
+    rows = tuple((word, *(share(row.get(column)) for column in columns)) for word, row in scores.items())
     return Summary(headline=headline, columns=("", *columns), rows=rows, scores=scores, notes=notes)
-
-
-def _cell(score: Score | None) -> str:
-    if score is None or score.value is None:
-        return "-"
-    return f"{100 * score.value:.1f} % ({score.numerator:.4g}/{score.denominator:.0f})"
 
 
 def _published(verdicts: Verdicts, problems: Mapping[str, ServiceProblem]) -> Mapping[str, Score]:
