@@ -2,8 +2,8 @@
 
 import pytest
 
-from groundup.domain.figures import amount, money, percent, share, share_alone, size
-from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict, told_in_counts
+from groundup.domain.figures import amount, money, percent, size
+from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict, share, share_alone, told_in_counts
 
 
 @pytest.mark.parametrize(

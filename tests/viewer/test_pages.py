@@ -17,9 +17,9 @@ from httpx import AsyncClient
 from starlette.testclient import TestClient
 
 from groundup.api.reports import compare, report
-from groundup.domain.figures import percent, share
+from groundup.domain.figures import percent
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import GraderIdentity, TestResult
+from groundup.domain.verdicts import GraderIdentity, TestResult, share
 from groundup.reports.numbers import between
 from groundup.runs import evidence
 from groundup.settings import Settings, load

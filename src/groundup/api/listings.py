@@ -10,10 +10,10 @@ from typing import Generic, TypeVar, overload
 from groundup.api.flags import AnyPath
 from groundup.api.folders import run_folder
 from groundup.domain.errors import GroundupError, UsageError
-from groundup.domain.figures import share
 from groundup.domain.limits import Limits
 from groundup.domain.names import count, printable, unknown
 from groundup.domain.records import Record
+from groundup.domain.verdicts import share
 from groundup.environments.at_hand import HERE
 from groundup.reports.formats import Rows
 from groundup.reports.summary import report_run

@@ -10,7 +10,6 @@ import typer
 from groundup.api.flags import Output
 from groundup.cli.console import UNFIT
 from groundup.cli.options import Examples, Json, Run
-from groundup.domain.figures import money
 
 if TYPE_CHECKING:
     from groundup.domain.subjects import AttemptKey
@@ -187,10 +186,8 @@ def _print_reply(step: Mapping[str, object], *, full: bool) -> None:
     reply = reply_of(step)  # type: ignore[arg-type] # what JSON gave
     if reply is None:
         return
-    usage = reply.usage
-    cost = f", {money(reply.cost_usd)}" if reply.cost_usd is not None else ""
     cached = ", from the response cache" if reply.cached else ""
-    numbers = f"{usage.input_tokens} + {usage.output_tokens} tokens{cost}, {reply.latency_s:.1f} s{cached}"
+    numbers = f"{reply.usage.told(reply.cost_usd)}, {reply.latency_s:.1f} s{cached}"
     print_heading(f"turn {step.get('turn')}: the model, {numbers}", step, "bold green")
     if reply.message.reasoning:
         print_text(reply.message.reasoning, full=full, style="dim italic")
@@ -208,12 +205,7 @@ def _print_end(attempt: "AttemptFolder", line: "VerdictLine | None") -> None:
         say("groundup: nothing was handed in yet")
         return
     effort = record.effort
-    took = (
-        f", {count(effort.turns, 'turn')}, {effort.usage.input_tokens} + {effort.usage.output_tokens} tokens"
-        if effort
-        else ""
-    )
-    took += f", {money(effort.cost_usd)}" if effort and effort.cost_usd is not None else ""
+    took = f", {count(effort.turns, 'turn')}, {effort.usage.told(effort.cost_usd)}" if effort else ""
     say(f"groundup: handed in {count(record.files, 'file')}, {count(record.bytes, 'byte')}{took}")
     verdict = None if line is None else line.verdict
     if verdict is not None and verdict.score is not None:

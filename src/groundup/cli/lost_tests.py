@@ -47,7 +47,7 @@ class Lost(NamedTuple):
     @property
     def score(self) -> str:
         """What it got."""
-        from groundup.domain.figures import share
+        from groundup.domain.verdicts import share
 
         verdict = None if self.line is None else self.line.verdict
         if verdict is None:

@@ -3,11 +3,6 @@
 Nothing is rounded to what it is not: all and nothing, and no cost, are shown only where they are exact.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from groundup.domain.verdicts import Score
-
 
 def amount(number: float) -> str:
     """Return a count without a point, and a sum of shares with three digits after it."""
@@ -22,18 +17,6 @@ def percent(value: float, digits: int = 1) -> str:
     if value < 1 and float(shown) >= 100:
         return f">{100 - least:g} %"
     return f"{shown} %"
-
-
-def share(score: "Score | None") -> str:
-    """Return a score in percent with its parts."""
-    if score is None or score.value is None:
-        return "-"
-    return f"{percent(score.value)} ({score.fraction})"
-
-
-def share_alone(score: "Score | None") -> str:
-    """Return a score in percent as papers' tables have it, without the sign."""
-    return "-" if score is None or score.value is None else percent(score.value).removesuffix(" %")
 
 
 def money(usd: float, digits: int = 4) -> str:

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from pydantic import Field
 
+from groundup.domain.figures import money
 from groundup.domain.records import Record
 
 
@@ -18,6 +19,11 @@ class TokenUsage(Record):
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         """Return the sum, field by field."""
         return TokenUsage(**{name: value + getattr(other, name) for name, value in self})
+
+    def told(self, cost_usd: float | None) -> str:
+        """Return input and output in words, and what they cost."""
+        words = f"{self.input_tokens:,} + {self.output_tokens:,} tokens"
+        return words if cost_usd is None else f"{words}, {money(cost_usd)}"
 
 
 class Paid(Protocol):

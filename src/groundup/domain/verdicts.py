@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, computed_field
 
-from groundup.domain.figures import amount
+from groundup.domain.figures import amount, percent
 from groundup.domain.records import Record
 
 
@@ -95,6 +95,18 @@ PASSES_WITH = " -- the test passes with: "
 FURTHER_WITH = " -- the test gets further with: "
 """The same, where it is not all that the test wants."""
 TRIED = re.compile(f"{PASSES_WITH}|{FURTHER_WITH}")
+
+
+def share(score: Score | None) -> str:
+    """Return a score in percent with its parts, as people read it."""
+    if score is None or score.value is None:
+        return "-"
+    return f"{percent(score.value)} ({score.fraction})"
+
+
+def share_alone(score: Score | None) -> str:
+    """Return a score in percent as papers' tables have it, without the sign."""
+    return "-" if score is None or score.value is None else percent(score.value).removesuffix(" %")
 
 
 class TestResult(Record):

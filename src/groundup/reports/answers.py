@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from groundup.domain.figures import percent, share
+from groundup.domain.figures import percent
 from groundup.domain.names import count
+from groundup.domain.verdicts import share
 from groundup.reports.comparison import from_ahead
 from groundup.reports.document import NO_VERDICT, AttemptRow, Report, RunComparison, RunReport
 from groundup.reports.lost import left_out_words, shares_lost, stage_name, tasks_worth, worst_first

@@ -6,7 +6,8 @@ A new column is one row here. What a run says as a whole is a figure of `summary
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from groundup.domain.figures import money, share
+from groundup.domain.figures import money
+from groundup.domain.verdicts import share
 from groundup.reports.document import AttemptRow, RunReport
 from groundup.reports.lost import left_out_words
 from groundup.reports.numbers import standing_words

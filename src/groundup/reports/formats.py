@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from groundup.domain.errors import UsageError
-from groundup.domain.figures import share
 from groundup.domain.names import printable, unknown
+from groundup.domain.verdicts import share
 from groundup.reports.columns import Cell, data_row, left_out_rows
 from groundup.reports.document import Report
 from groundup.reports.forms import FORMS, KNOWN

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from groundup.domain.figures import percent, share
-from groundup.domain.verdicts import Score, Stage
+from groundup.domain.figures import percent
+from groundup.domain.verdicts import Score, Stage, share
 from groundup.reports.kinds import BY_NAMES
 
 if TYPE_CHECKING:

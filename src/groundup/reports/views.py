@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from groundup.domain.figures import amount, money, percent, share, share_alone
+from groundup.domain.figures import amount, money, percent
 from groundup.domain.limits import Effort
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import ABLATED_RUN, ABLATION, REGRADED
-from groundup.domain.verdicts import GraderIdentity, Score
+from groundup.domain.verdicts import GraderIdentity, Score, share, share_alone
 from groundup.reports.answers import comparison_answer, noise_sentences, run_answer
 from groundup.reports.columns import Column, label, shown, standing
 from groundup.reports.comparison import from_ahead

@@ -14,7 +14,6 @@ from typing import Any
 
 from groundup.agents.history import Texts, TurnChanges, changes_of
 from groundup.agents.trajectories import call_text, reply_of
-from groundup.domain.figures import money
 from groundup.domain.names import printable
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
@@ -338,9 +337,7 @@ def _step(number: int, step: dict[str, Any]) -> TurnStep:
     elif kind == "ended":
         heading, parts = f"ended: {step.get('outcome')}", [_part("text", step.get("detail"))]
     elif (reply := reply_of(step)) is not None:
-        usage = reply.usage
-        cost = f", {money(reply.cost_usd)}" if reply.cost_usd is not None else ""
-        heading = f"turn {step.get('turn')}: model, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"
+        heading = f"turn {step.get('turn')}: model, {reply.usage.told(reply.cost_usd)}"
         calls = [_part("call", f"{call.name}: {call_text(call.arguments)}") for call in reply.message.tool_calls]
         parts = [_part("reasoning", reply.message.reasoning), _part("text", reply.message.content), *calls]
     shown = tuple(part for part in parts if part.text.strip())

@@ -6,8 +6,9 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
-from groundup.domain.figures import money, share, size
+from groundup.domain.figures import money, size
 from groundup.domain.names import printable
+from groundup.domain.verdicts import share
 from groundup.reports import pages
 from groundup.reports.document import TaskPair
 from groundup.reports.lost import shares_lost, stage_name

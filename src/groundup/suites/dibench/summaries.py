@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from groundup.domain.errors import TaskError
-from groundup.domain.figures import percent, share_alone
+from groundup.domain.figures import percent
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
-from groundup.domain.verdicts import Score, Status, Verdict
+from groundup.domain.verdicts import Score, Status, Verdict, share_alone
 from groundup.suites.base import Summary
 from groundup.suites.dibench.execution import KIND, ExecutionGrader
 from groundup.suites.dibench.metrics import Aggregate, DependencyCounts, InstanceScore, aggregate, band

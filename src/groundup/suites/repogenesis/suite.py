@@ -12,11 +12,10 @@ from pathlib import Path
 from typing_extensions import override
 
 from groundup.domain.errors import UsageError
-from groundup.domain.figures import share
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import SeedFile, Task
-from groundup.domain.verdicts import Score, Status, Verdict, counted
+from groundup.domain.verdicts import Score, Status, Verdict, counted, share
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings
 from groundup.suites.base import (
