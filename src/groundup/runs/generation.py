@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from groundup.domain.errors import TaskError, UsageError
-from groundup.domain.figures import money
 from groundup.domain.names import count
 from groundup.domain.records import Record, plainly
 from groundup.domain.subjects import AttemptKey
@@ -106,9 +105,8 @@ class Estimate(Record):
     """None: the model has no price."""
 
     def __str__(self) -> str:
-        cost = "the model has no price" if self.cost_usd is None else f"about {money(self.cost_usd, 2)}"
-        tokens = f"{self.usage.input_tokens:,} input and {self.usage.output_tokens:,} output tokens"
-        return f"a guess for {count(self.attempts, 'attempt')}: {tokens}, {cost}"
+        lacks = ", and the model has no price" if self.cost_usd is None else ""
+        return f"a guess for {count(self.attempts, 'attempt')}: {self.usage.told(self.cost_usd)}{lacks}"
 
 
 def estimate_of(plan: RunPlan, options: RunOptions | None) -> Estimate | None:
