@@ -89,5 +89,11 @@ def suite_summaries(
     return (Summary(headline=f"{config.suite_name} says no more of this run", notes=(why,)),)
 
 
+def instruction_of(folder: RunFolder, task: str, settings: Settings) -> str | None:
+    """Return what *task* of the run asks for; None where its suite has no such task. Raises `GroundupError`."""
+    found = open_suite(folder.config().configuration.suite, settings).by_name().get(task)
+    return None if found is None else found.instruction
+
+
 def write_report(folder: Path, settings: Settings) -> None:
     RunFolder(folder).write_report(read_report([folder], settings).model_dump(mode="json"))

@@ -24,11 +24,10 @@ from groundup.reports.plots import plots_of
 from groundup.reports.views import figures_view, paper_views, views_of
 from groundup.runs import evidence
 from groundup.runs.hidden_code import hidden_files
-from groundup.runs.reporting import read_report
+from groundup.runs.reporting import instruction_of, read_report
 from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
-from groundup.suites.opening import open_suite
 from groundup.viewer.addresses import whole_number
 from groundup.viewer.comparing import TASKS_SHOWN, compared
 from groundup.viewer.index import RunIndex, RunSummary, fleet_of, under_way
@@ -281,9 +280,7 @@ class Viewer:
         """Return what was asked, as this machine's data of the suite has it."""
         run, task = request.path_params["run"], request.path_params["task"]
         try:
-            suite = open_suite(RunFolder(self.settings.output / run).config().configuration.suite, self.settings)
-            known = suite.by_name()
-            asked = known[task].instruction if task in known else None
+            asked = instruction_of(RunFolder(self.settings.output / run), task, self.settings)
         except GroundupError as error:
             return {"instruction": None, "lacking": str(error)}
         return {"instruction": asked and evidence.plain(asked), "lacking": ""}
