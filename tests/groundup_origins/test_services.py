@@ -5,6 +5,7 @@ from pathlib import Path
 from groundup.domain.digests import digest_bytes
 from groundup.domain.verdicts import PASSES_WITH
 from groundup.environments.requests import Layer, PythonEnvironment
+from groundup.grading.guesses import guesser
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.places import followed
@@ -36,15 +37,31 @@ def test_a_line_that_was_tried_stays_what_the_sources_say() -> None:
     assert followed({LOST: lost}, b"", sources)[LOST].probably == "app.py:3: return {}, 201"
 
 
-def test_a_service_carries_what_watches_it_first_on_its_path(tmp_path: Path) -> None:
-    """Its own path stays behind that."""
-    own = PythonEnvironment(
+def _environment(tmp_path: Path) -> PythonEnvironment:
+    return PythonEnvironment(
         layer=Layer(kind="python", digest=digest_bytes(b""), path=tmp_path),
         mounts=(),
         path=(),
         python_version="3.10.1",
         environment={"PYTHONPATH": "/else"},
     )
-    carrying = watched(own, tmp_path / "carried")
+
+
+def test_a_service_carries_what_watches_it_first_on_its_path(tmp_path: Path) -> None:
+    """Its own path stays behind that."""
+    carrying = watched(_environment(tmp_path), tmp_path / "carried")
     assert carrying.environment["PYTHONPATH"] == "/opt/groundup-watched:/else"
     assert {one.name for one in (tmp_path / "carried").iterdir()} == {"sitecustomize.py", "spectrum.py", "live.py"}
+
+
+def test_a_service_that_starts_slowly_is_not_started_again(tmp_path: Path) -> None:
+    """Another one is, and what hears its tests has the program that asks it."""
+    results = {LOST: Result(outcome="failed", message="assert 1 == 2", duration_s=0.1)}
+    asked = results, _environment(tmp_path), tmp_path
+    assert guesser().second_tests(*asked, 9.0, tmp_path / "slow") is None
+    again = guesser().second_tests(*asked, 1.0, tmp_path / "quick")
+    assert again is not None
+    told = again.listener.asked("/opt/groundup", again.limit_s)["listener"]
+    assert isinstance(told, dict)
+    assert {"listener.py", "origins.py", "afar.py", *told["helpers"]} == again.listener.files.keys()
+    assert [one.source for one in again.mounts] == [tmp_path]

@@ -11,11 +11,12 @@ from typing_extensions import override
 
 from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.environments.requests import Layer, PythonEnvironment
+from groundup.grading.guesses import RunnerListener, SecondTests
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.services.records import Lifecycle, ServiceTests
 from groundup.grading.services.testing import ServiceTesting, TestRun
-from groundup.sandbox.protocol import Command, CommandResult, Ending, Pod, SandboxSpec
+from groundup.sandbox.protocol import Command, CommandResult, Ending, Mount, Pod, SandboxSpec
 from tests.patience import patient
 from tests.sandbox.fake import FakeProvider, FakeSandbox, answer
 
@@ -55,15 +56,50 @@ async def test_tests_that_end_the_process_are_no_matter_of_time(tmp_path: Path) 
     assert (ended.count("error"), ended.timed_out) == (20, False)
 
 
-def _testing(tmp_path: Path, pod: Pod) -> ServiceTesting:
+async def test_chosen_tests_run_once_more_with_what_hears_them(tmp_path: Path) -> None:
+    """Its files lie beside the runner, the runner is told of it, and what it says of lost tests comes back."""
+    test = NumberedTest("tests/test_a.py::test_x")
+    said = [
+        {"event": "test", "id": test.id, "ordinal": 1, "outcome": "failed", "message": "m", "duration": 0.1},
+        {"event": "origin", "id": test.id, "ordinal": 1, "place": "app.py:3: return 1"},
+        {"event": "end", "exit_code": 1},
+    ]
+    asked = {}
+
+    def script(spec: SandboxSpec, command: Command) -> CommandResult:
+        asked.update(json.loads(command.stdin))
+        trusted = next(one.source for one in spec.mounts if one.target == "/opt/groundup")
+        assert (trusted / "hears.py").read_bytes() == b"x = 1"
+        assert "/opt/more" in {one.target for one in spec.mounts}
+        return answer(1, report="".join(f"{asked['token']} {json.dumps(one)}\n" for one in said).encode())
+
+    pod = cast(Pod, await FakeProvider(script).pod())
+    again = SecondTests(
+        tests=[test],
+        environment=_environment(tmp_path),
+        listener=RunnerListener("hears.py", {"hears.py": b"x = 1"}, {"words": 2}),
+        mounts=(Mount(source=tmp_path, target="/opt/more"),),
+        limit_s=5.0,
+    )
+    async with _testing(tmp_path, pod, again) as testing:
+        assert await testing.places(again.limit_s) == {test: "app.py:3: return 1"}
+    assert asked["chosen"] == [[test.id, 1]]
+    assert asked["listener"] == {"program": "/opt/groundup/hears.py", "until_s": 5.0, "words": 2}
+
+
+def _environment(tmp_path: Path) -> PythonEnvironment:
+    return PythonEnvironment(
+        layer=Layer(digest="d", kind="python", path=tmp_path), mounts=(), path=(), python_version="3.10.1"
+    )
+
+
+def _testing(tmp_path: Path, pod: Pod, again: SecondTests | None = None) -> ServiceTesting:
     """Return what runs hidden tests that have no files."""
     hidden, scratch = tmp_path / "hidden", tmp_path / "scratch"
     hidden.mkdir()
     scratch.mkdir()
-    environment = PythonEnvironment(
-        layer=Layer(digest="d", kind="python", path=tmp_path), mounts=(), path=(), python_version="3.10.1"
-    )
-    return ServiceTesting(ServiceTests(folder=hidden, expected=1), environment, pod, Lifecycle(), scratch)
+    tests = ServiceTests(folder=hidden, expected=1)
+    return ServiceTesting(tests, _environment(tmp_path), pod, Lifecycle(), scratch, again)
 
 
 async def test_the_first_sandbox_is_opened_ahead(tmp_path: Path) -> None:
