@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from groundup.workflows.matrix import flat, legs, pinned, system_rating
+from groundup.workflows.matrix import flat, legs, pinned
 from groundup.workflows.workflow import Job, WorkflowError, read_workflow
 
 
@@ -50,15 +50,6 @@ def test_includes_extend_or_add() -> None:
         {"fruit": "banana"},
         {"fruit": "banana", "animal": "cat"},
     )
-
-
-def test_runners_are_ordered_by_how_likely_a_job_runs_here() -> None:
-    """The usual Linux comes first, Windows last."""
-    runners = ["ubuntu-latest", "ubuntu-22.04", "ubuntu-24.04-arm", "self-hosted", "macos-14", "windows-latest"]
-    rated = [system_rating(runner) for runner in runners]
-    assert rated == sorted(set(rated), reverse=True)
-    assert (rated[0], rated[-1]) == (1.0, 0.0)
-    assert system_rating("Ubuntu") == 1.0
 
 
 def test_every_key_is_pinned() -> None:

@@ -19,10 +19,11 @@ from groundup.grading.ci.records import JobRequest, UnsupportedJobError
 from groundup.languages import TOOLCHAINS
 from groundup.workflows.commands import program_of
 from groundup.workflows.foretelling import with_known_values
-from groundup.workflows.jobs import CALLS, JobReader, written_out
+from groundup.workflows.jobs import CALLS, JobReader
 from groundup.workflows.matrix import flat, pinned
 from groundup.workflows.tree import FolderTree, RepositoryTree, WithFile
 from groundup.workflows.workflow import Job, Workflow, WorkflowError, read_workflow
+from groundup_factory.instances.called import written_out
 from groundup_factory.instances.locating import JobCandidate, Located, best_leg, locate
 
 

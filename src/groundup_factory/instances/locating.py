@@ -22,10 +22,11 @@ from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address
 from groundup.workflows.foretelling import with_known_values
 from groundup.workflows.jobs import JobReader, Look, contexts_of
-from groundup.workflows.matrix import Leg, flat, legs, plainness, system_rating, version_rating, versions_in
+from groundup.workflows.matrix import Leg, flat, legs
 from groundup.workflows.runners import Meaning
 from groundup.workflows.tree import RepositoryTree, text_of
 from groundup.workflows.workflow import Job, Workflow, read_workflow
+from groundup_factory.instances.ratings import plainness, system_rating, version_rating, versions_in
 
 
 class JobCandidate(Record):
