@@ -59,7 +59,7 @@ def main() -> None:
         in_place = time.perf_counter() - start
     declared = sum(len(item.dependencies) for item in report.masked)
     print(f"{files} files: {len(report.masked)} manifests with {declared} declarations masked,")
-    print(f"{len(report.removed)} lock files removed, {len(report.refused)} refused, {len(report.leaks)} leaks")
+    print(f"{len(report.removed)} lock files removed, {len(report.refused)} refused")
     print(f"with a copy {copied:.2f} s, in place {in_place:.2f} s")
 
 

@@ -22,7 +22,7 @@ from groundup.runs.progress import Progress
 from groundup.settings import Settings, load
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import refuse_full, refuse_others, write_made
-from groundup.suites.base import AtHand, Auditor, ForCommands, Suite
+from groundup.suites.base import AtHand, Auditor, Suite
 from groundup.suites.opening import open_suite
 from groundup.suites.selection import groups_of, members, refuse_unknown
 from groundup.trees.scratch import scratch_folder
@@ -37,6 +37,7 @@ from groundup_factory.audit import (
     page,
     read_hidden_tests,
 )
+from groundup_factory.auditors import auditor_of
 
 JSON, PAGE = "audit.json", "audit.md"
 Say = Callable[[str], None]
@@ -141,7 +142,7 @@ class _Work:
 
     async def write_controls(self) -> dict[str, Path]:
         """Write what the suite's auditor hands in for each task; return folders of predictions by name."""
-        auditor = ForCommands.of(self.suite).auditor()
+        auditor = auditor_of(self.suite)
         places = {name: self.folder / "submissions" / name for name in auditor.controls}
         async with backends(self.settings.sandbox, self.settings) as tools:
             for name, place in places.items():
@@ -166,7 +167,7 @@ class _Work:
 
     async def facts(self) -> dict[str, TaskFacts]:
         """Return what can be known of each task without running it."""
-        auditor = ForCommands.of(self.suite).auditor()
+        auditor = auditor_of(self.suite)
         found = {}
         async with backends(self.settings.sandbox, self.settings) as tools:
             for number, task in enumerate(self.tasks, 1):

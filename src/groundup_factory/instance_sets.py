@@ -24,9 +24,8 @@ from groundup.environments.checkouts import RepositoryOrigin
 from groundup.languages import LANGUAGES as RECORDS
 from groundup.store.files import write_atomically
 from groundup.store.ownership import digest_of_entry
-from groundup.suites.base import ForCommands
 from groundup.suites.dibench.dataset import LANGUAGES, SUBSETS, Instance, InstanceProblem, read_dataset
-from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity
+from groundup.suites.dibench.execution_validity import Validity, read_validity
 from groundup.suites.sets import VALIDITY, SetRefetch, SetTask
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.walking import remove_tree
@@ -34,6 +33,7 @@ from groundup.trees.writer import copy_tree, in_thread
 from groundup_factory.filters import RepositoryFacts, facts_of, refuse
 from groundup_factory.instances.choosing import JobWish, chosen_job
 from groundup_factory.instances.folders import InstanceFolder
+from groundup_factory.instances.leaks import DependencyAuditor
 from groundup_factory.instances.making import InstanceRequest, Made, masked_instance, masked_kinds
 from groundup_factory.instances.repositories import check_out_listed, foreign_of
 from groundup_factory.instances.trials import (
@@ -43,6 +43,7 @@ from groundup_factory.instances.trials import (
     first_that_stands,
     instance_trial,
 )
+from groundup_factory.instances.validity import keep_validity
 from groundup_factory.set_entries import (
     EntryWalk,
     MadeTask,
@@ -274,7 +275,7 @@ async def _audit(trial: InstanceTrial, walk: EntryWalk) -> None:
         await suite.reference(task, subject, submission, tools)
         graded = await suite.graders()[suite.default_grader].grade(task, submission, tools)
         scores[subject] = graded.verdict.score.value if graded.verdict.score else None
-    leaks = await ForCommands.of(suite).auditor().answers(task, context())
+    leaks = await DependencyAuditor(suite.problems).answers(task, context())
     walk.say(f"{len(leaks)} lines of other files still name what was masked" + (f": {leaks[0]}" if leaks else ""))
     if scores["oracle"] != 1.0 or scores["nop"] != 0.0:
         walk.cause = "the text grader does not tell its answer from nothing"

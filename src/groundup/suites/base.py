@@ -6,7 +6,7 @@ of its own with defaults.
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
@@ -207,29 +207,6 @@ class Ablation(Extension):
         """Write *submission* without that kind of mistake into the empty folder *destination*."""
 
 
-class Validation(Record):
-    """Whether grading a task tells anything: its original passes and the empty submission does not, each time."""
-
-    task: str
-    standing: Literal["valid", "invalid", "not executed", "infrastructure"]
-    why: str = ""
-    tries: int = 0
-    known: bool = Field(default=False, description="found earlier, for the task as it is now")
-
-
-class Validator(Extension):
-    """Finds which tasks can be graded on this machine, for `groundup curate validate`."""
-
-    @abstractmethod
-    async def validate(
-        self, task: Task, times: int, context: Callable[[], GradingContext], *, again: bool
-    ) -> Validation:
-        """Grade original and empty submission of *task* *times* each and keep what was found.
-
-        What is known is found again only with *again*. *context* returns tools around a new folder for each try.
-        """
-
-
 class HiddenCode(Record):
     """The text of a task's hidden tests, to be read and not run."""
 
@@ -406,10 +383,6 @@ class ForCommands(SuitePart):
 
     def ablation(self) -> Ablation | None:
         """Return what changes submissions to show what a kind of mistake costs."""
-        return None
-
-    def validator(self) -> Validator | None:
-        """Return what finds tasks that are wrong on this machine."""
         return None
 
     def auditor(self) -> Auditor:

@@ -11,8 +11,8 @@ from groundup.cli.options import Examples, Json
 
 if TYPE_CHECKING:
     from groundup.manifests.records import DependencyKind, Language
-    from groundup.suites.base import Validation
     from groundup_factory.instances.locating import JobCandidate, Located
+    from groundup_factory.instances.validity import Validation
 
 EXAMPLES: dict[str, Examples] = {
     "curate locate": (

@@ -26,19 +26,21 @@ from groundup.domain.records import Record
 from groundup.environments.checkouts import RepositoryOrigin, check_out
 from groundup.languages import LANGUAGES
 from groundup.languages.formats import FORMATS, find_manifests
-from groundup.languages.masking import MaskedFile, MaskReport, mask_repository
+from groundup.languages.masking import MaskedFile, mask_repository
 from groundup.manifests.records import DependencyKind, Language, ManifestError
 from groundup.settings import Settings
 from groundup.suites.dibench.dataset import SUBSETS, Instance, InstanceMetadata
-from groundup.suites.dibench.execution_validity import Validity, keep_validity, read_validity, validity_file
+from groundup.suites.dibench.execution_validity import Validity, read_validity, validity_file
 from groundup.suites.dibench.patches import PatchError, apply_to_file, parse_patch, utf16_text
 from groundup.suites.sets import VALIDITY
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree
 from groundup_factory.instances.choosing import JobWish, TestJob, chosen_job
 from groundup_factory.instances.folders import ADVICE, InstanceFolder
+from groundup_factory.instances.leaks import InstanceReport, with_leaks
 from groundup_factory.instances.repositories import foreign_of, has_commit
 from groundup_factory.instances.trials import FailedJob, first_that_stands, instance_trial
+from groundup_factory.instances.validity import keep_validity
 
 _NO_END = b"\n\\ No newline at end of file\n"
 
@@ -81,7 +83,7 @@ class Made(Record):
     """An instance, with what its maker saw while masking."""
 
     instance: Instance
-    report: MaskReport
+    report: InstanceReport
     job: TestJob
     lacking: tuple[str, ...] = ()
     """Pictures and documents that the mirror does not hold."""
@@ -111,7 +113,8 @@ def masked_instance(
     it.
     """
     language = wanted.language
-    report = mask_repository(original, masked, language, wanted.kinds or masked_kinds(language))
+    kinds = wanted.kinds or masked_kinds(language)
+    report = mask_repository(original, masked, language, kinds)
     if report.refused:
         raise TaskError(f"{name} cannot be masked: {report.refused[0]}; take another commit, or fix the manifest")
     changed = [item for item in report.masked if _differs(original, masked, item)]
@@ -129,7 +132,8 @@ def masked_instance(
         build_files=tuple(item.path for item in changed),
         env_specs=_specifications(language, job),
     )
-    return Made(instance=instance, report=report, job=job, lacking=origin.lacking)
+    told = with_leaks(report, masked, language, kinds)
+    return Made(instance=instance, report=told, job=job, lacking=origin.lacking)
 
 
 def _nothing_declared(original: Path, language: Language, name: str) -> str:

@@ -20,12 +20,13 @@ from groundup.grading.ci.records import HIDES
 from groundup.grading.context import GradingContext
 from groundup.registries.names import names_of
 from groundup.settings import Settings, environment
-from groundup.suites.base import ForCommands, Tables, Validation
+from groundup.suites.base import Tables
 from groundup.suites.dibench.dataset import read_dataset
 from groundup.suites.dibench.execution_validity import Validity, read_validity
 from groundup.suites.dibench.suite import DiBench
 from groundup.suites.opening import open_suite
 from groundup.trees.scratch import scratch_folder
+from groundup_factory.instances.validity import Validation, validator_of
 
 _MOST_JOBS = 3
 """Of a repository, which are executed one after another until one shows something."""
@@ -70,8 +71,7 @@ class InstanceTrial:
 
         Logs go to the folder *evidence*. Raises `InfrastructureError` for a fault of the machine.
         """
-        validator = self.suite.validator(evidence)
-        found = await validator.validate(self.task, times, self.context, again=False)
+        found = await validator_of(self.suite, evidence).validate(self.task, times, self.context, again=False)
         if found.standing == "infrastructure":
             raise InfrastructureError(found.why)
         if found.standing == "valid":
@@ -155,9 +155,9 @@ async def validate(
     *progress* is called with each result. What is known is found again only with *again*. Raises `UsageError`.
     """
     suite = open_suite(suite_name, settings)
-    validator = ForCommands.of(suite).validator()
-    if validator is None:
+    if not isinstance(suite, DiBench):
         raise UsageError(f"{suite_name} has nothing to validate; only suites that execute tasks of others have")
+    validator = validator_of(suite)
     every = suite.by_name()
     groups = Tables.of(suite).groups()
     for part in wanted:

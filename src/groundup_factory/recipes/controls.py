@@ -16,11 +16,11 @@ from groundup.grading.library.execution import run_to_the_end
 from groundup.grading.library.hidden import FalseRecord, LibraryUnderTest, NumberedTest
 from groundup.suites.nl2repobench.published import graded_tree
 from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.stubs import Stub, stub_of
 from groundup_factory.recipes.differences import explained, unexplained
 from groundup_factory.recipes.freezing import freeze, locked
 from groundup_factory.recipes.pinning import lock_without
 from groundup_factory.recipes.repairs import noted
+from groundup_factory.recipes.stubs import Stub, stub_of
 from groundup_factory.recipes.within_reach import LeakedFile, find_answers
 
 _HOOK = """

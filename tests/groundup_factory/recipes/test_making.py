@@ -11,10 +11,10 @@ from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.sandbox.protocol import Mount
 from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
-from groundup.suites.nl2repobench.stubs import Stub, stubbed
 from groundup_factory.recipes.build import UnfinishedError, finish
 from groundup_factory.recipes.controls import changes, renewed, with_controls
 from groundup_factory.recipes.repairs import environment_plugins
+from groundup_factory.recipes.stubs import Stub, stubbed
 from groundup_factory.recipes.within_reach import find_answers
 from tests.grading.library.laboratory import LIBRARY, ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import EXPECTED, RECIPE, Trial

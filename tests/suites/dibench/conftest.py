@@ -11,6 +11,7 @@ from groundup.cli.main import main
 from groundup.settings import Settings
 from groundup.suites.dibench.dataset import InstanceSet, read_dataset
 from groundup.suites.pulling import take_folder
+from tests.needs import need_command
 from tests.shared import once
 from tests.suites.dibench.made import write_dataset, write_snapshot
 
@@ -62,6 +63,7 @@ def groundup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     take_folder("dibench", source, Settings(cache_dir=tmp_path / "cache"), unpack=True)
 
     def call(*arguments: str | Path) -> Ended:
+        need_command([str(argument) for argument in arguments])
         code = main([str(argument) for argument in arguments])
         ended = capsys.readouterr()
         return Ended(code, ended.out, ended.err)

@@ -5,6 +5,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from groundup.suites.dibench.dataset import InstanceProblem, InstanceSet
+
 Files = Mapping[str, str]
 
 PYTHON_MASKED = (
@@ -142,3 +144,8 @@ def write_snapshot(path: Path) -> Path:
         rows += [{"ecosystem": ecosystem, "name": name, "exists": False, "versions": []} for name in names]
     path.write_text("".join(json.dumps(row | {"fetched_at": "2026-01-01T00:00:00Z"}) + "\n" for row in rows))
     return path
+
+
+def problem(dataset: InstanceSet, name: str) -> InstanceProblem:
+    """Return a problem of the tiny dataset."""
+    return next(one for one in dataset.problems if one.id == name)

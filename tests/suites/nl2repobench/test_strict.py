@@ -12,7 +12,6 @@ from groundup.grading.context import GradingContext
 from groundup.grading.library.hidden import NumberedTest
 from groundup.sandbox.protocol import Pod, Sandbox, SandboxSpec
 from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
-from groundup.suites.nl2repobench.stubs import stubbed
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY, ORIGINAL, HostBuilder, write_tree
 from tests.suites.nl2repobench.trials import BROKEN, BROKEN_PASSES, RECIPE, TASK, Trial, passed
 
@@ -78,11 +77,16 @@ async def test_nothing_gets_nothing(trial: Trial) -> None:
     assert {test.outcome for test in graded.tests if test.expected} == {"missing"}
 
 
+STUB = "__version__ = None\n" + "".join(
+    f"def {name}(*args, **kwargs): return None\n" for name in ("add", "subtract", "multiply", "main")
+)
+
+
 async def test_what_a_stub_passes_stands_beside_the_score(trial: Trial) -> None:
     """A score is a count: what is worth nothing is told, from the recipe, and takes no point."""
     floor = frozenset({NumberedTest("tests/test_calc.py::test_data")})
     trial = replace(trial, recipe=RECIPE.but(floor=floor))
-    stub = await trial.grade({"calc/__init__.py": stubbed(LIBRARY)})
+    stub = await trial.grade({"calc/__init__.py": STUB})
     whole = await trial.grade(ORIGINAL)
 
     assert (passed(stub), passed(whole)) == (1, EXPECTED_TESTS)

@@ -24,7 +24,6 @@ from groundup.suites.base import (
     YES,
     Ablation,
     AtHand,
-    Auditor,
     DataSource,
     ForAgents,
     ForCommands,
@@ -33,7 +32,6 @@ from groundup.suites.base import (
     Suite,
     Summary,
     Tables,
-    Validator,
 )
 from groundup.suites.dibench.ablations import DependencyAblation
 from groundup.suites.dibench.dataset import (
@@ -46,8 +44,6 @@ from groundup.suites.dibench.dataset import (
 )
 from groundup.suites.dibench.execution import ExecutionGrader
 from groundup.suites.dibench.execution_validity import (
-    DependencyAuditor,
-    ExecutionValidator,
     Originals,
     known_originals,
     valid_ids,
@@ -95,10 +91,10 @@ class DiBench(Suite, AtHand, ForAgents, Tables, ForCommands):
     ) -> None:
         self.subjects = ("oracle", "nop", *SUBJECTS.names())
         self._dataset = dataset
-        self._validity = validity
+        self.validity = validity
         self._exclude_newer = exclude_newer
         self._ci_timeout_s = ci_timeout_s
-        self._problems = {problem.id: problem for problem in dataset.problems}
+        self.problems = {problem.id: problem for problem in dataset.problems}
         self._names = names
 
     @override
@@ -109,7 +105,7 @@ class DiBench(Suite, AtHand, ForAgents, Tables, ForCommands):
     @override
     def tasks(self) -> Sequence[Task]:
         """Return the problems at hand. Raises `UsageError` when no data was pulled."""
-        if not self._problems:
+        if not self.problems:
             raise UsageError(
                 "this machine has no data of dibench; download the archives of its release and run "
                 "`groundup data pull dibench --from FOLDER` (docs/dibench.md)"
@@ -119,25 +115,25 @@ class DiBench(Suite, AtHand, ForAgents, Tables, ForCommands):
     @override
     def graders(self) -> Mapping[str, Grader]:
         return {
-            DIBenchStrictGrader.name: DIBenchStrictGrader(self._problems, self._names),
-            DIBenchOfficialGrader.name: DIBenchOfficialGrader(self._problems, self._names),
-            ExecutionGrader.name: self._execution_grader(self._names, self._originals),
+            DIBenchStrictGrader.name: DIBenchStrictGrader(self.problems, self._names),
+            DIBenchOfficialGrader.name: DIBenchOfficialGrader(self.problems, self._names),
+            ExecutionGrader.name: self.execution_grader(self._names, self._originals),
         }
 
-    def _execution_grader(self, names: Names | None = None, originals: Originals | None = None) -> ExecutionGrader:
-        return ExecutionGrader(self._problems, self._exclude_newer, self._ci_timeout_s, names, originals)
+    def execution_grader(self, names: Names | None = None, originals: Originals | None = None) -> ExecutionGrader:
+        return ExecutionGrader(self.problems, self._exclude_newer, self._ci_timeout_s, names, originals)
 
     @cached_property
     def _originals(self) -> Originals:
         """How many tests pass with the original, where its validation counted them."""
         problems = self._dataset.problems
-        return known_originals(self._dataset.validity, problems) | known_originals(self._validity, problems)
+        return known_originals(self._dataset.validity, problems) | known_originals(self.validity, problems)
 
     @override
     def groups(self) -> Mapping[str, Collection[str]]:
         """Return the tasks of each language and subset, and those whose execution was found valid."""
         problems = self._dataset.problems
-        valid = valid_ids(self._validity, problems) | valid_ids(self._dataset.validity, problems)
+        valid = valid_ids(self.validity, problems) | valid_ids(self._dataset.validity, problems)
         found: dict[str, list[str]] = {"valid": sorted(valid)}
         for problem in problems:
             for name in (problem.instance.language, problem.subset):
@@ -147,32 +143,21 @@ class DiBench(Suite, AtHand, ForAgents, Tables, ForCommands):
     @override
     async def reference(self, task: Task, subject: str, destination: Path, context: GradingContext) -> None:
         """Write the published patch, nothing, or the build files as inference without a model makes them."""
-        problem = self._problems[task.id]
+        problem = self.problems[task.id]
         if subject == "oracle":
             (destination / PATCH_FILE).write_bytes(problem.instance.patch.encode())
         elif subject != "nop":
             SUBJECTS.find(subject)(problem, destination)
 
     @override
-    def validator(self, evidence: Path | None = None) -> Validator:
-        """Return what executes originals and masked repositories, and keeps logs in *evidence*.
-
-        Raises `UsageError`.
-        """
-        if self._validity is None:
-            raise UsageError("there is no place for what is found; make the suite from settings")
-        grader = self._execution_grader()
-        return ExecutionValidator(self._validity, self._problems, grader, self.reference, evidence)
-
-    @override
     def write_seeds(self, task: Task, destination: Path) -> None:
         """Copy the masked repository."""
-        self._problems[task.id].copy_to(destination)
+        self.problems[task.id].copy_to(destination)
 
     @override
     def withheld(self, task: Task) -> Collection[str]:
         """Return the distributions whose metadata would tell *task*'s dependencies."""
-        return withheld_names(self._problems[task.id])
+        return withheld_names(self.problems[task.id])
 
     @override
     def task_rows(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
@@ -213,24 +198,19 @@ class DiBench(Suite, AtHand, ForAgents, Tables, ForCommands):
     @override
     def packages(self, task: Task, submission: Path | None) -> Collection[PackageName]:
         """Return what a prediction declares, or what the original does."""
-        return asked_names(self._problems[task.id], submission)
-
-    @override
-    def auditor(self) -> Auditor:
-        """Return what reads masked repositories."""
-        return DependencyAuditor(self._problems)
+        return asked_names(self.problems[task.id], submission)
 
     @override
     def ablation(self) -> Ablation:
         """Return what mends versions or takes invented names out."""
-        return DependencyAblation(self._problems, self._names)
+        return DependencyAblation(self.problems, self._names)
 
     @override
     def summaries(self, verdicts: Mapping[AttemptKey, Verdict | None], grader: str) -> Sequence[Summary]:
         """Return rates by language, subset, kind, number of dependencies and size."""
-        strict = DIBenchStrictGrader(self._problems, self._names)
+        strict = DIBenchStrictGrader(self.problems, self._names)
         return run_summaries(
-            verdicts, grader, lambda task: strict.missing(task) if task in self._problems else None
+            verdicts, grader, lambda task: strict.missing(task) if task in self.problems else None
         )
 
     def _task(self, problem: InstanceProblem) -> Task:

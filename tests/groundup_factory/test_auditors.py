@@ -6,8 +6,8 @@ import textwrap
 import zipfile
 from pathlib import Path
 
-from groundup.suites.nl2repobench.auditing import _copy_in, carriers
 from groundup.trees.fingerprints import Fingerprint
+from groundup_factory.auditors import _copy_in, carriers
 
 CODE = inspect.getsource(textwrap).encode()
 
