@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groundup.environments.requests import PythonEnvironment
-from groundup.grading.guesses import RunnerListener, SecondTests
+from groundup.grading.guesses import LOST_BY, RunnerListener, SecondTests
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.sandbox.protocol import WORKSPACE, Mount
 from groundup_origins.inside import source_of
+from groundup_origins.inside.origins import spread
 from groundup_origins.inside.watched import FIRST_PORT, PORTS
 
 _QUICK_START_S = 4.0
 """A service that takes longer to answer is not started a third time, for a guess of its line."""
-_LOST_BY = ("failed", "error", "skipped")
 _LOST = 8
 _PASSED = 12
 _SHORT_S = 0.5
@@ -61,14 +61,10 @@ def second_tests(
 def chosen_again(results: Mapping[NumberedTest, Result]) -> Sequence[NumberedTest]:
     """Return lost tests that are run again, and passing ones beside them, in the order in which they ran."""
     short = {test: one for test, one in results.items() if one.duration_s <= _SHORT_S}
-    lost = _some([test for test, one in short.items() if one.outcome in _LOST_BY], _LOST)
-    passed = _some([test for test, one in short.items() if one.outcome == "passed"], _PASSED) if lost else []
+    lost = spread([test for test, one in short.items() if one.outcome in LOST_BY], _LOST)
+    passed = spread([test for test, one in short.items() if one.outcome == "passed"], _PASSED) if lost else []
     wanted = {*lost, *passed}
     return [test for test in results if test in wanted]
-
-
-def _some(every: Sequence[NumberedTest], most: int) -> Sequence[NumberedTest]:
-    return every[:: max(1, -(-len(every) // most))]
 
 
 def watched(environment: PythonEnvironment, folder: Path) -> PythonEnvironment:

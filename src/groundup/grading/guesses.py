@@ -16,6 +16,9 @@ from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
 from groundup.sandbox.protocol import Mount
 
+LOST_BY = ("failed", "error", "skipped")
+"""Outcomes by which a service loses a test: one that finds it lacking something may give up, as skipped."""
+
 
 class RunnerListener(NamedTuple):
     """A plugin of pytest that the trusted runner tells how tests end, and that says where lost ones were lost.

@@ -673,9 +673,10 @@ def chosen(
     short = [key for key in passed if seconds.get(key, 1.0) <= _SHORT_S]
     near = [key for key in short if key[0].partition("::")[0] in files]
     far = [key for key in short if key[0].partition("::")[0] not in files]
-    beside = [*_some(near, _PASSED * 2 // 3), *_some(far, _PASSED // 3)]
-    return _some(able, _TESTS), [PassedItem(key, passed[key], seconds[key]) for key in beside]
+    beside = [*spread(near, _PASSED * 2 // 3), *spread(far, _PASSED // 3)]
+    return spread(able, _TESTS), [PassedItem(key, passed[key], seconds[key]) for key in beside]
 
 
-def _some(every: Sequence[Any], most: int) -> list[Any]:
+def spread(every: Sequence[Any], most: int) -> list[Any]:
+    """Return at most so many of them, from the first to the last."""
     return [*every[:: max(1, -(-len(every) // most))]]

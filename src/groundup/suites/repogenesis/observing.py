@@ -21,7 +21,7 @@ from groundup.domain.records import Record
 from groundup.domain.verdicts import Verdict
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.context import GradingContext
-from groundup.grading.guesses import SecondTests, guesser
+from groundup.grading.guesses import LOST_BY, SecondTests, guesser
 from groundup.grading.java.installing import JavaInstalled, install_java, service_environment
 from groundup.grading.last_words import middle_cut, speaks_of_time
 from groundup.grading.places import followed
@@ -258,14 +258,11 @@ async def observe(
             asked_log=seen.service_log,
             peak_memory_mb=tested.peak_memory_mb(),
         )
-    if seen.tests is None or seen.tests.count(*_LOST_BY) == 0:
+    if seen.tests is None or seen.tests.count(*LOST_BY) == 0:
         return seen
     tests = await _placed(seen.tests, ready, problem, submission, readiness, lifecycle, context)
     results = await asyncio.to_thread(lambda: followed(tests.results, seen.service_log, Sources.of(submission)))
     return seen.but(tests=tests.but(results=results))
-
-
-_LOST_BY = ("failed", "error", "skipped")
 
 
 async def _placed(
@@ -303,7 +300,7 @@ async def _placed(
     except InfrastructureError:  # a guess for people is worth no second try
         return tests
     results = {
-        test: one.but(probably=places[test]) if test in places and one.outcome in _LOST_BY else one
+        test: one.but(probably=places[test]) if test in places and one.outcome in LOST_BY else one
         for test, one in tests.results.items()
     }
     return tests.but(results=results)
