@@ -3,7 +3,16 @@
 import pytest
 
 from groundup.domain.figures import amount, money, percent, size
-from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict, share, share_alone, told_in_counts
+from groundup.domain.verdicts import (
+    GraderIdentity,
+    Score,
+    Status,
+    Verdict,
+    got,
+    share,
+    share_alone,
+    told_in_counts,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +75,13 @@ def test_an_agent_is_told_all_points_only_where_it_has_them(score: Score | None,
     """Whoever reads 1.0000 stops."""
     verdict = Verdict(status=Status.GRADED, score=score, grader=GraderIdentity(name="strict", version="1"))
     assert told_in_counts(verdict) == told
+
+
+def test_an_attempt_stands_in_one_word_for_all_tables() -> None:
+    """`why` had a dash for 0 of 0, and `show` one for everything without a score."""
+    grader = GraderIdentity(name="strict", version="1")
+    nothing = Verdict(status=Status.GRADED, score=Score(numerator=0, denominator=0), grader=grader)
+    failed = Verdict(status=Status.INFRASTRUCTURE, score=None, grader=grader)
+    half = nothing.but(score=Score(numerator=1, denominator=2))
+    told = [got(half), got(nothing), got(failed), got(None), got(None, is_pending=True)]
+    assert told == ["50.0 % (1/2)", "with nothing to count (0/0)", "infrastructure", "not attempted", "pending"]

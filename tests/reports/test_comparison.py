@@ -51,7 +51,7 @@ def test_no_task_is_left_out_silently() -> None:
     found = compare(report_run(*run_of("a", BASE)), report_run(*run_of("b", OTHER)))
     assert {one.task: (one.base, one.other) for one in found.unpaired} == {
         "broken": ("infrastructure", "100.0 %"),
-        "undefined": ("0/0", "100.0 %"),
+        "undefined": ("with nothing to count (0/0)", "100.0 %"),
         "only_here": ("100.0 %", "not in the run"),
         "only_there": ("not in the run", "pending"),
     }

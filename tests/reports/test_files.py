@@ -167,6 +167,16 @@ def test_a_cell_that_looks_like_a_formula_is_text(start: str) -> None:
     assert row["run"] == "'" + start.replace("\r", "\n") + "1+1"
 
 
+def test_csv_and_junit_hold_no_codes_of_terminals_and_say_how_attempts_stand() -> None:
+    """CSV may be printed, and `graded` is no reason for a failure."""
+    made = ShownReport.of(report_of([run_of("base", {"one": [(1, 2)], "two": [(0, 0)]})]))
+    text = made.written("csv").decode()
+    assert r"some *failed* | \x1b[31m" in text
+    assert "\x1b" not in text
+    messages = [one.get("message") for one in ElementTree.fromstring(made.written("junit")).iter("failure")]
+    assert messages == [r"partial: test: some *failed* | \x1b[31m", "with nothing to count (0/0)"]
+
+
 def test_ci_servers_read_how_each_attempt_ended() -> None:
     """What counts and is not solved failed; what has no verdict is an error."""
     root = ElementTree.fromstring(report().written("junit"))

@@ -110,10 +110,11 @@ def _list_attempts(folder: "RunFolder", *, json: bool) -> int:
 
 
 def _row(line: "VerdictLine | None") -> tuple[str, str, str, str]:
-    score = line.verdict.score if line is not None and line.verdict is not None else None
+    from groundup.domain.verdicts import got
+
     effort = None if line is None else line.effort
     return (
-        "-" if score is None else score.fraction,
+        got(None if line is None else line.verdict, is_pending=line is None),
         "-" if line is None else line.outcome.value,
         "-" if effort is None else str(effort.turns),
         "-" if effort is None else f"{effort.usage.input_tokens + effort.usage.output_tokens:,}",

@@ -47,12 +47,9 @@ class Lost(NamedTuple):
     @property
     def score(self) -> str:
         """What it got."""
-        from groundup.domain.verdicts import share
+        from groundup.domain.verdicts import got
 
-        verdict = None if self.line is None else self.line.verdict
-        if verdict is None:
-            return "no verdict yet" if self.line is None else "not attempted"
-        return share(verdict.score) if verdict.score else verdict.status.value
+        return got(None if self.line is None else self.line.verdict, is_pending=self.line is None)
 
 
 def all_passed(tests: "Sequence[TestResult]") -> str:

@@ -194,6 +194,17 @@ def standing_of(verdict: Verdict | None) -> str:
     return NOT_ATTEMPTED if verdict is None else verdict.status.value
 
 
+NOTHING_TO_COUNT = "with nothing to count (0/0)"
+
+
+def got(verdict: Verdict | None, *, is_pending: bool = False) -> str:
+    """Return what an attempt got, for a table's cell: its score, or how it stands where it has none."""
+    score = None if verdict is None else verdict.score
+    if is_pending or score is None:
+        return "pending" if is_pending else standing_of(verdict).replace("_", " ")
+    return NOTHING_TO_COUNT if score.value is None else share(score)
+
+
 def counted(verdict: Verdict | None, name: str | None = None) -> float | None:
     """Return what an attempt with this verdict counts, by its main score or the one called *name*."""
     scores = None if verdict is None else verdict.score if name is None else verdict.scores.get(name)

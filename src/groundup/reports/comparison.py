@@ -19,6 +19,7 @@ from groundup.reports.document import (
 )
 from groundup.reports.intervals import LEVEL, Interval, difference_of
 from groundup.reports.lost import left_out_words
+from groundup.reports.numbers import standing_words
 from groundup.reports.statistics import Power, power, standard_error
 
 Value = Callable[[AttemptRow], float | None]
@@ -209,7 +210,7 @@ def _standing(report: RunReport, task: str) -> str:
     known = [row.counted for row in rows if row.counted is not None]
     if known:
         return percent(math.fsum(known) / len(known))
-    words = dict.fromkeys("0/0" if row.standing == "graded" else row.standing.replace("_", " ") for row in rows)
+    words = dict.fromkeys(map(standing_words, rows))
     return ", ".join(words) or _ABSENT
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 from xml.etree import ElementTree
@@ -10,9 +11,14 @@ from xml.etree import ElementTree
 from groundup.domain.names import printable
 from groundup.reports.document import AttemptRow, Report
 from groundup.reports.lost import left_out_words
+from groundup.reports.numbers import standing_words
 from groundup.reports.why import reasons_of
 
 Row = Mapping[str, str | int | float | bool | None]
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What a terminal would obey, written by a submission."""
 
 
 def as_csv(rows: Sequence[Row]) -> bytes:
@@ -31,6 +37,7 @@ def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     text = value.replace("\r\n", "\n").replace("\r", "\n")  # Python 3.11 puts no quotes around a lone one
+    text = _CONTROLS.sub(lambda found: printable(found[0]), text)
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\n") else text
 
 
@@ -91,7 +98,7 @@ def _state(row: AttemptRow) -> str | None:
 
 def _message(row: AttemptRow) -> str:
     reasons = "; ".join(reasons_of(row))
-    words = row.standing.replace("_", " ")
+    words = standing_words(row)
     return printable(f"{words}: {reasons}" if reasons else words)
 
 

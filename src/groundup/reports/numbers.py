@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from groundup.domain.figures import percent
+from groundup.domain.verdicts import NOTHING_TO_COUNT
 
 if TYPE_CHECKING:
     from groundup.reports.document import AttemptRow
@@ -55,4 +56,4 @@ def standing_words(row: "AttemptRow") -> str:
         return row.standing.replace("_", " ")
     if row.counted == 1.0:
         return "solved" if row.solved else "all points, unsolved"
-    return "with nothing to count (0/0)" if row.counted is None else "partial" if row.counted else "failed"
+    return NOTHING_TO_COUNT if row.counted is None else "partial" if row.counted else "failed"
