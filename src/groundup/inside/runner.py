@@ -324,8 +324,6 @@ class Reporter:
         yield
         outcome, message = merged(self._reports)
         duration = sum(getattr(report, "duration", 0.0) for report in self._reports)
-        if self._listener is not None:
-            self._listener.ended(key, item, outcome, duration)
         self._channel.send(
             "test",
             id=name,
@@ -337,6 +335,8 @@ class Reporter:
             calls=self._demanded[1],
             duration=round(duration, 4),
         )
+        if self._listener is not None:  # the result is told by now
+            self._listener.ended(key, item, outcome, duration)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_assertrepr_compare(self, op: str, left: Any, right: Any) -> Generator[None, Any, None]:

@@ -135,7 +135,7 @@ def test_passes():
 """
 
 
-def _with_origins(tree: Path, library: str = LIBRARY, tests: str = TESTS, until_s: float = 60.0) -> RunnerReport:
+def with_origins(tree: Path, library: str = LIBRARY, tests: str = TESTS, until_s: float = 60.0) -> RunnerReport:
     beside = tree.with_name(f"{tree.name}-beside")
     beside.mkdir()
     for name in ("listener.py", "origins.py"):
@@ -159,7 +159,7 @@ def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None
 
     Nothing where a test has the value itself.
     """
-    assert _told(_with_origins(tmp_path), tmp_path) == {
+    assert _told(with_origins(tmp_path), tmp_path) == {
         "test_text": "return trimmed(text).upper()",
         "test_small_number": "return count(self.titles) + 1",
         "test_truth": 'return day == "monday"',
@@ -187,7 +187,7 @@ def test_results_are_the_same_with_and_without(tmp_path: Path) -> None:
     """Nothing of the second run is reported but places: no outcome, no second result, no line of another."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    with_them, without = _with_origins(tmp_path / "a"), _with_origins(tmp_path / "b", until_s=0)
+    with_them, without = with_origins(tmp_path / "a"), with_origins(tmp_path / "b", until_s=0)
     assert _told(without, tmp_path / "b") == {}
     outcomes = [{str(test): one.outcome for test, one in run.results.items()} for run in (with_them, without)]
     assert outcomes[0] == outcomes[1]
@@ -201,7 +201,7 @@ def test_a_library_that_ends_the_second_run_costs_only_its_places(tmp_path: Path
     """The child that runs tests again may end or hang; the report is whole all the same."""
     tests = "import lib\n\ndef test_a():\n    assert lib.hostile() == 78\n\n"
     tests += "def test_b():\n    assert lib.count([]) == 50\n"
-    report = _with_origins(tmp_path, tests=tests)
+    report = with_origins(tmp_path, tests=tests)
     assert report.exit_code == 1
     assert [one.outcome for one in report.results.values()] == ["failed", "failed"]
 
@@ -213,7 +213,7 @@ def test_where_no_process_can_be_made_only_the_places_are_missing(tmp_path: Path
         "def f():\n    os.fork = refused\n    return 77\n"
     )
     tests = "import lib\n\ndef test_a():\n    assert lib.f() == 78\n"
-    report = _with_origins(tmp_path, library, tests)
+    report = with_origins(tmp_path, library, tests)
     assert (report.exit_code, report.broken_off) == (1, None)
     assert [one.outcome for one in report.results.values()] == ["failed"]
 
@@ -227,6 +227,6 @@ def test_a_second_run_that_hangs_is_ended(tmp_path: Path) -> None:
         "    with open('second', 'a') as file:\n        file.write('x')\n    return 77\n"
     )
     tests = "import lib\n\ndef test_a():\n    assert lib.f() == 78\n"
-    report = _with_origins(tmp_path, library, tests)
+    report = with_origins(tmp_path, library, tests)
     assert report.exit_code == 1
     assert not Path("/proc", (tmp_path / "number").read_text()).exists()
