@@ -4,7 +4,9 @@
 
 `samples/planted/round1.toml` has the truth: one small fault in the reference of a task, its class, and its line by
 the text that is replaced. Each is put in, graded by `groundup evaluate`, and read from what `groundup why` prints
-by default: the class that costs most is the answer, and the lines that stand with the first cause, or with any.
+by default: the class that costs most is the answer, and the lines that stand with the first cause, or with any. Of
+the lines that are told as probable, up to three, `one` says whether the first is the fault's, `three` whether any
+is, and `function` whether the first stands in a function of the fault.
 FOLDER keeps references, submissions, a run of each suite, and prints; what is there is not made again, and a run
 that was ended goes on. Repositories of libraries come from where the settings say. A fault that loses no point is
 named, and counts for nothing.
@@ -32,6 +34,7 @@ from tests.suites.dibench.made import diff, write_tree
 from groundup.cli.main import main as groundup
 from groundup.configuration import environment
 from groundup.episodes.backends import backends
+from groundup.grading.submitted_sources import block_end
 from groundup.settings import load
 from groundup.suites.opening import SUITES
 
@@ -41,6 +44,15 @@ _KINDS = re.compile(r"mending would bring back: (.*)")
 _OTHERWISE = re.compile(r"^1 name: .*: declared otherwise\b", re.MULTILINE)
 _PLACE = re.compile(r"([\w./+-]+\.?\w+)(?::|, line )(\d+)")
 _CAUSE = re.compile(r"^\S* ?\d+ (?:tests?|names?): ", re.MULTILINE)
+_TOLD = (
+    re.compile(r"^  (?:probably|else) ([\w./+-]+\.\w+):(\d+):", re.MULTILINE),
+    re.compile(r"^  ([\w./+-]+\.\w+):(\d+): ", re.MULTILINE),
+    re.compile(r"^  calls ([\w./+-]+\.\w+):(\d+):", re.MULTILINE),
+)
+"""Lines where a cause may lie, else the one of a traceback, else what a failing statement calls."""
+
+
+_DEFINES = re.compile(r"^\s*(?:async\s+)?def\s|^ {4}\w[\w<>\[\], .]*\(")
 
 
 class Fault(NamedTuple):
@@ -161,10 +173,16 @@ class Read(NamedTuple):
     """Whether any cause has."""
     near: bool
     """Whether one has a line of the file at most 12 lines away, such as that of the function."""
+    one: bool
+    """Whether the first line that the first cause tells as probable is the fault's."""
+    three: bool
+    """Whether one of them is."""
+    function: bool
+    """Whether the first of them stands in a function with a line of the fault."""
 
 
-def read(printed: str, fault: Fault) -> Read:
-    """Return what was printed of a fault."""
+def read(printed: str, fault: Fault, tree: Path) -> Read:
+    """Return what was printed of a fault in *tree*."""
     found = _KINDS.search(printed)
     told = _OTHERWISE.search(printed)  # which costs no points
     kind = re.sub(r" [\d.]+ points.*", "", found[1]) if found else "declared otherwise" if told else ""
@@ -173,7 +191,25 @@ def read(printed: str, fault: Fault) -> Read:
     own = [printed[begin:end] for begin, end in pairwise([*begins, len(printed)])]
     hits = [[_distance(line, fault) for line in block.splitlines()] for block in own]
     nearest = [min(block, default=999) for block in hits]
-    return Read(kind, nearest[0] == 0, 0 in nearest, min(nearest) <= 12)
+    probable = next(filter(None, (pattern.findall(own[0]) for pattern in _TOLD)), [])
+    right = [path == fault.file and int(at) in fault.lines for path, at in probable]
+    functions = {_function(tree / fault.file, at) for at in fault.lines}
+    is_within = any(
+        path == fault.file and _function(tree / path, int(at)) in functions for path, at in probable[:1]
+    )
+    is_first, is_any = nearest[0] == 0, 0 in nearest
+    return Read(kind, is_first, is_any, min(nearest) <= 12, right[:1] == [True], any(right), is_within)
+
+
+def _function(file: Path, line: int) -> int:
+    """Return the first line of the innermost function, or member of a Java class, that has a line; 0 for none."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = [
+        at
+        for at in range(1, line + 1)
+        if _DEFINES.match(lines[at - 1]) and block_end(lines, at) >= line and not lines[at - 1].endswith(";")
+    ]
+    return found[-1] if found else 0
 
 
 def _distance(line: str, fault: Fault) -> int:
@@ -212,7 +248,7 @@ def measure(
     for fault in faults:
         printed = _told(["why", str(runs / name), fault.name])
         (folder / "why" / f"{name}-{fault.task}-{fault.number}.txt").write_text(printed)
-        seen = read(printed, fault)
+        seen = read(printed, fault, folder / f"round{number}" / suite / fault.task / str(fault.number))
         answers.append((fault, seen if seen.kind else None))
     return answers
 
@@ -228,15 +264,17 @@ def show(suite: str, answers: list[tuple[Fault, Read | None]]) -> None:
     """Print the rows of a suite, and its figures."""
     known = [(fault, one) for fault, one in answers if one is not None]
     for fault, one in known:
-        marks = ("yes" if mark else "no" for mark in (one.kind in fault.classes, one.first, one.any))
+        seen = (one.kind in fault.classes, one.first, one.any, one.one, one.three, one.function)
+        marks = ("yes" if mark else "no" for mark in seen)
         place = f"{fault.file}:{fault.lines[0]}" if fault.lines else fault.file
         print(f"| {fault.name} {place} | {fault.classes[0]} | {one.kind} | {' | '.join(marks)} |")
     for fault, none in answers:
         if none is None:
             print(f"{fault.name}: no point was lost")
     classes = sum(one.kind in fault.classes for fault, one in known)
-    first, anywhere, near = (sum(getattr(one, key) for _, one in known) for key in ("first", "any", "near"))
-    print(f"{suite}: {len(known)} faults; class {classes}; line {first}, any {anywhere}, near {near}")
+    kinds = ("first", "any", "near", "one", "three", "function")
+    sums = ", ".join(f"{key} {sum(getattr(one, key) for _, one in known)}" for key in kinds)
+    print(f"{suite}: {len(known)} faults; class {classes}; {sums}")
 
 
 def main() -> None:
@@ -250,7 +288,8 @@ def main() -> None:
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what it started ends with it
     faults = [one for one in drawn(asked.round) if one.task not in asked.skip]
-    print("| fault | true | said | class | line, first cause | line, any |\n|---|---|---|---|---|---|")
+    print("| fault | true | said | class | line, first cause | line, any | one | three | function |")
+    print(f"|{'---|' * 9}")
     for suite in dict.fromkeys(one.suite for one in faults):
         if asked.suite and suite not in asked.suite:
             continue

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from groundup.domain.names import number_of
 from groundup.domain.verdicts import TRIED, TestResult
+from groundup.grading.guesses import several
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
 from groundup.sandbox.protocol import WORKSPACE
-from groundup_origins.inside.origins import RUN_BY_LOST
 
 _LACKS = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
 _NOT_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
@@ -29,7 +29,7 @@ _DEFINED = re.compile(
 )
 _FUNCTION_BEGINS = re.compile(r"^\s*(?:async\s+)?def\s")
 _PLACE = re.compile(r"(?P<file>[^:]+):(?P<line>\d+): ")
-_QUOTED = re.compile(r"(?P<quote>[\"'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)")
+_QUOTED = re.compile(r"(?P<quote>[\"'`])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)")
 _FILLED = re.compile(r"\{[^{}]*\}|%[-\d.]*[sdrf]|\$\{[^}]*\}")
 """What is filled into a text by a program."""
 _LEAST = 3
@@ -68,12 +68,12 @@ def with_guesses(tests: tuple[TestResult, ...], submission: Path) -> tuple[TestR
 
 def _guessed(lost: _Lost, sources: Sources) -> _Lost:
     if TRIED.search(lost.probably):
-        return lost
-    place = probable_place(lost.message, lost.demand, sources)
-    is_vague = place and lost.probably.endswith(RUN_BY_LOST)
-    if lost.probably and not is_vague and not _is_within(place, lost.probably, sources):
-        place = lost.probably
-    return lost.but(probably=place) if place else lost
+        return lost.but(probably=several(lost.probably))
+    known = lost.probably.splitlines()
+    named = named_place(lost.message, sources)
+    place = named or written_place(lost.message, lost.demand, sources)
+    is_first = named or any(_is_within(place, one, sources) for one in known)
+    return lost.but(probably=several(place, *known) if is_first else several(*known[:2], place, *known[2:]))
 
 
 def _is_within(place: str, origin: str, sources: Sources) -> bool:
@@ -88,6 +88,11 @@ def _is_within(place: str, origin: str, sources: Sources) -> bool:
 
 def probable_place(message: str, demand: str, sources: Sources) -> str:
     """Return as `file:line: text` where the cause of a failure probably lies; "" where that cannot be told."""
+    return named_place(message, sources) or written_place(message, demand, sources)
+
+
+def named_place(message: str, sources: Sources) -> str:
+    """Return the place that a message leads to by a name, or by how the process ended; "" for others."""
     if found := _LACKS.search(message) or _NOT_IMPORTED.search(message):
         return _in_module(found["module"], found["name"], sources)
     if found := _CLASS_LACKS.search(message):
@@ -97,6 +102,11 @@ def probable_place(message: str, demand: str, sources: Sources) -> str:
         return sources.shown(*defined) if defined is not None else ""
     if _ENDED.search(message):
         return only(sources, [place for place in sources.lines_with(_ENDS) if place[0].endswith(".py")])
+    return ""
+
+
+def written_place(message: str, demand: str, sources: Sources) -> str:
+    """Return the one line whose literal stands in the wrong one of two texts that a test compares; or ""."""
     for wrong, right in [] if _MEMBER.search(message) else _texts(f"{message}\n{demand}"):
         if place := _literal(wrong, right, sources):
             return place

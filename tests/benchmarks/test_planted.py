@@ -37,8 +37,18 @@ def test_a_fault_is_planted_where_its_text_stands(tmp_path: Path) -> None:
         planted(fault._replace(edits=({"file": "a.py", "old": "= 1", "new": "= 3"},)), tmp_path)
 
 
-def test_a_print_is_read_as_a_person_reads_it() -> None:
-    """The class that costs most, and the lines that stand with the first cause and with any."""
-    seen = read(PRINTED, FAULT)
+def test_a_print_is_read_as_a_person_reads_it(tmp_path: Path) -> None:
+    """The class that costs most, the lines that stand with the first cause and with any, and the probable ones."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "store.py").write_text(
+        "kept = {}\n\ndef add(text):\n    return 1\n\n\ndef get(x):\n    y = x\n    return kept[y]\n"
+    )
+    seen = read(PRINTED, FAULT, tmp_path)
     assert (seen.kind, seen.first, seen.any, seen.near) == ("wrong text", False, True, True)
-    assert read("notes/0: 100.0 % (10/10)\n", FAULT).kind == ""
+    assert (seen.one, seen.three, seen.function) == (False, False, False)
+    assert read("notes/0: 100.0 % (10/10)\n", FAULT, tmp_path).kind == ""
+    told = PRINTED.replace(
+        "  tests/", "  probably notes/store.py:8: y = x\n  else notes/store.py:9: return kept[y]\n  tests/", 1
+    )
+    seen = read(told, FAULT, tmp_path)
+    assert (seen.first, seen.one, seen.three, seen.function) == (True, False, True, True)

@@ -26,7 +26,7 @@ def _lost(name: str, message: str) -> TestResult:
         detail=f'tests/test_a.py:3: in {name}\n    assert shout("{SECRET}") == 1\nE   {message}',
         demand=f'> assert shout("{SECRET}") == 1\nleft  {SECRET}',
         lacks=(f"pkg.{SECRET}",),
-        probably=f"/workspace/pkg/a.py:3: return 1{PASSES_WITH}return '{SECRET}'",
+        probably=f"/workspace/pkg/a.py:3: return 1{PASSES_WITH}return '{SECRET}'\npkg/b.py:4: pass",
     )
 
 
@@ -83,7 +83,9 @@ def test_a_cause_for_others_keeps_what_is_no_text_of_a_test() -> None:
         "test_custom[...]": "pkg.errors.WordError",
         "test_plain[...]": "wrong value",
     }
-    assert {cause_for_others(g.cause).probably for g in grouped(TESTS)} == {"pkg/a.py:3: return 1"}
+    assert {cause_for_others(g.cause).probably for g in grouped(TESTS)} == {
+        "pkg/a.py:3: return 1\npkg/b.py:4: pass"
+    }
     missing = _lost("test_name", "AttributeError: module 'pkg' has no attribute 'pick'")
     assert cause_for_others(grouped([missing])[0].cause).said == missing.message
     assert reason_for_others(REASON).message == "5 of 6 expected tests did not pass"

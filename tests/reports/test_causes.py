@@ -49,6 +49,16 @@ def test_the_same_exception_at_the_same_line_of_the_submission_is_one_cause() ->
     assert (first.code, first.first) == ('raise ValueError(f"bad {x}")', "tests/test_a.py::b")
 
 
+def test_places_of_a_cause_are_those_of_its_tests() -> None:
+    """The first that most have first, then those that most have high; never more than one of its tests has."""
+    said = "AssertionError: assert 1 == 2"
+    guesses = ["/workspace/a.py:1: x\na.py:2: y\na.py:3: z", "a.py:1: x\na.py:3: z\na.py:9: w", "a.py:3: z", ""]
+    tests = [lost(str(at), said, FAILED_IN_TEST.format(1)).but(probably=guess) for at, guess in enumerate(guesses)]
+    assert [one.cause.probably for one in grouped(tests)] == ["a.py:1: x\na.py:3: z\na.py:2: y"]
+    assert grouped(tests[2:])[0].cause.probably == "a.py:3: z"
+    assert grouped(tests[3:])[0].cause.probably == ""
+
+
 def test_without_a_line_of_the_submission_the_message_decides_digits_aside() -> None:
     """A failed comparison stands in the hidden test; no line of that is given as the submission's."""
     tests = [

@@ -33,3 +33,14 @@ def test_what_a_submission_lacks_is_said_once_and_by_kind() -> None:
         "  split(text, limit=2) of lib.py",
     ]
     assert lacking_lines([_lost(0)]) == []
+
+
+def test_each_place_where_a_cause_may_lie_is_a_line() -> None:
+    """The likelier first; the line that a traceback names is not told once more."""
+    one = _lost(0).but(probably="/workspace/a.py:4: x\na.py:7: y", detail="a.py:7: in f\n    y\nE   AError: x")
+    assert [line for line in why_lines(grouped([one]), 40, 80)[0] if ".py:" in line][:2] == [
+        "  a.py:7: y",
+        "  probably a.py:4: x",
+    ]
+    (apart,) = why_lines(grouped([one.but(detail="")]), 40, 80)
+    assert apart[1:3] == ["  probably a.py:4: x", "  else a.py:7: y"]

@@ -125,7 +125,8 @@ def _print_tests(lost: "Sequence[TestResult]", files: "Mapping[str, str]") -> No
     """
     from groundup.cli.attempts import print_heading, print_text
     from groundup.reports.bodies import body_of
-    from groundup.reports.why import demanded
+    from groundup.reports.causes import places_of
+    from groundup.reports.why import demanded, guess_lines
 
     silent: dict[str, list[str]] = {}
     for one in lost:
@@ -141,7 +142,7 @@ def _print_tests(lost: "Sequence[TestResult]", files: "Mapping[str, str]") -> No
             if one.calls:
                 print_text(f"calls {one.calls.removeprefix('/workspace/')}", full=True)
             if one.probably:
-                print_text(f"probably {one.probably.removeprefix('/workspace/')}", full=True)
+                print_text("\n".join(guess_lines(places_of(one))), full=True)
             if body := body_of(one, files):
                 print_text("\n".join(["", *body]), full=True)
     for said, ids in silent.items():

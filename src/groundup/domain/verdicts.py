@@ -123,7 +123,9 @@ class TestResult(Record):
     demand: Said = Field(default="", description="what it demanded, in lines: paths that differ with both values")
     calls: Said = Field(default="", description="`file:line: text` of what its failing statement calls: a claim")
     probably: Said = Field(
-        default="", description="`file:line: text` of where its cause probably lies in the submission: a guess"
+        default="",
+        description="`file:line: text` of where its cause probably lies in the submission: a guess; where no "
+        "change of a line proves one, up to three, one a line, the likelier first",
     )
     lacks: tuple[Said, ...] = Field(
         default=(),

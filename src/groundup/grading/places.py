@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.domain.names import number_of, printable, without_codes
-from groundup.grading.guesses import AnsweredRequest, guesser
+from groundup.grading.guesses import AnsweredRequest, guesser, several
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
@@ -120,7 +120,7 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
             continue
         guess = guesser().of_answer(result, AnsweredRequest(method, address, status, body, handler), sources)
         calls = result.calls if handler is None else sources.answering(handler)
-        found[test] = result.but(calls=calls, probably=guess or result.probably)
+        found[test] = result.but(calls=calls, probably=several(guess, result.probably))
     return found
 
 

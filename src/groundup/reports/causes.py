@@ -93,7 +93,10 @@ class Cause(Record):
     calls: str = Field(
         default="", description="`file:line: text` of what the failing statement calls, where no place is known"
     )
-    probably: str = Field(default="", description="`file:line: text` of where it probably lies: a guess")
+    probably: str = Field(
+        default="",
+        description="`file:line: text` of where it probably lies, one a line, the likelier first",
+    )
     tests: int
     first: str = Field(description="name of the first of the tests")
 
@@ -188,9 +191,25 @@ def _split(group: Sequence[tuple[TestResult, _Place]]) -> Iterable[list[tuple[Te
 
 
 def _probably(tests: Iterable[TestResult]) -> str:
-    """Return where most of the tests of a cause say that it probably lies; "" where none says anything."""
-    said = Counter(one.probably.removeprefix(_WORKSPACE) for one in tests if one.probably)
-    return said.most_common(1)[0][0] if said else ""
+    """Return where the tests of a cause say that it probably lies, the first one that most say first.
+
+    Further places are those that most tests have high among theirs.
+    """
+    guesses = [places_of(one) for one in tests if one.probably]
+    if not guesses:
+        return ""
+    first = Counter(one[0] for one in guesses).most_common(1)[0][0]
+    votes: Counter[str] = Counter()
+    for guess in guesses:
+        votes.update({place: 1 / at for at, place in enumerate(guess, 1)})
+    others = [place for place, _ in votes.most_common() if place != first]
+    most = max(len(one) for one in guesses if one[0] == first)
+    return "\n".join([first, *others[: most - 1]])
+
+
+def places_of(one: TestResult | Cause) -> list[str]:
+    """Return the lines where a lost test, or a cause, probably lies, as `file:line: text`, the likelier first."""
+    return [place.removeprefix(_WORKSPACE) for place in one.probably.splitlines()]
 
 
 class AttemptLosses(NamedTuple):

@@ -125,7 +125,7 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
     if not said:
         return NOT_RUN
     error = service_error(test)
-    guess = test.probably if _ANSWER_500.search(said) else ""
+    guess = test.probably.partition("\n")[0] if _ANSWER_500.search(said) else ""
     if found := _by_message(error or said) or ("exception" if error else "") or _by_guess(guess):
         return found
     if in_submission and _is_asked_for(test, said):

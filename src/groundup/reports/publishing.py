@@ -38,7 +38,7 @@ def cause_for_others(cause: Cause) -> Cause:
     if not _NAMES.match(said) and not said.startswith("no result"):
         found = _EXCEPTION.match(said.partition("; the test: ")[0].removeprefix(_SERVICE))
         said = found["name"] if found else cause.kind or "failed"
-    probably = TRIED.split(cause.probably)[0]
+    probably = "\n".join(TRIED.split(place)[0] for place in cause.probably.splitlines())
     return cause.but(said=said, first=without_parameters(cause.first), probably=probably)
 
 

@@ -17,6 +17,7 @@ from groundup.reports.causes import (
     heading_of,
     is_shortened,
     last_of_chain,
+    places_of,
     where_and_name,
 )
 from groundup.reports.kinds import NOT_RUN, KindLoss
@@ -187,10 +188,15 @@ def place_lines(cause: Cause) -> Iterator[str]:
     called, _, helpers = cause.calls.partition(_HELPERS)
     if called:
         yield f"calls {called}"
-    if cause.probably and not cause.probably.startswith(f"{cause.place}:"):
-        yield f"probably {cause.probably}"
-    elif helpers:
+    guesses = [one for one in places_of(cause) if not cause.place or not one.startswith(f"{cause.place}:")]
+    yield from guess_lines(guesses)
+    if helpers and not guesses:
         yield f"or in what it calls: {helpers}"
+
+
+def guess_lines(places: Sequence[str]) -> list[str]:
+    """Return in lines where something probably lies."""
+    return [f"{'else' if at else 'probably'} {place}" for at, place in enumerate(places)]
 
 
 def _values(test: TestResult, width: int, room: int) -> Iterator[str]:

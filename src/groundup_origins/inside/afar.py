@@ -130,7 +130,7 @@ class Afar:
         self._seconds = given["seconds"]
         self._tried = tried
         self._origins = origins
-        self._spectrum, self._changes, self._missing, _, self._mends = helpers
+        self._spectrum, self._suspects, self._changes, self._missing, _, self._mends = helpers
         self._watchers = Watchers(given["ports"])
         self._ran: dict[tuple[str, int], dict[Any, int]] = {}
 
@@ -159,20 +159,24 @@ class Afar:
         for one, kept in zip(again, lost.values()):  # noqa: B905 - Python 3.8
             one.lost_as(kept)
         suspicion = self._spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
-        for one in again:
-            top = next(iter(self._spectrum.ranked(one.lines, suspicion)), None)
-            one.origin = top and (top[0].co_filename, top[1])  # those that share it share a cause
-            place = self._spectrum.outstanding(one.lines, suspicion)
-            if place is not None:
-                yield one.key, self._shown(place[0], place[1], self._origins.RUN_BY_LOST)
         self._watchers.ask("rest")
         clock = SpentClock(self._watchers)
         workshop = self._mends.Workshop(
             self._changes, self._missing, ServiceBench(self._watchers, self._source), passing, clock
         )
+        suspects = self._suspects.Suspects(workshop.functions, self._source)
+        found: dict[Any, list[str]] = {}
+        for one in again:
+            places = suspects.of(one, self._spectrum.ranked(one.lines, suspicion), suspicion)
+            one.origin = next(iter(places), None)  # those that share it share a cause
+            found[one.key] = [self._shown(*place) for place in places]
+            if places:
+                yield one.key, "\n".join(found[one.key])
         for mend in workshop.mends(again, suspicion, self._spectrum.ranked, clock.now() + self._seconds):
             for key in mend.tests:
-                yield key, self._shown(mend.path, mend.line, self._tried[mend.passes] + mend.words)
+                first = self._shown(mend.path, mend.line, self._tried[mend.passes] + mend.words)
+                others = [] if mend.is_likely else found.get(key, [])[:2]
+                yield key, "\n".join([first, *others])
 
     def _rerun(self, key: Any, one: Any, seconds: Mapping[Any, float]) -> Any:
         one.seconds = seconds.get(key, 0.0)
@@ -185,7 +189,7 @@ class Afar:
     def _source(self, path: str) -> str:
         return path.replace(self._root, self._here, 1)
 
-    def _shown(self, path: str, line: int, why: str) -> str:
+    def _shown(self, path: str, line: int, why: str = "") -> str:
         shown: str = self._origins._shown(self._source(path), line, why)
         return shown.replace(self._here, "", 1)
 

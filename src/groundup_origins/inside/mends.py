@@ -47,12 +47,21 @@ class Mend:
     """A change after which tests pass."""
 
     def __init__(
-        self, path: str, line: int, words: str, tests: Sequence[tuple[str, int]], *, passes: bool
+        self,
+        path: str,
+        line: int,
+        words: str,
+        tests: Sequence[tuple[str, int]],
+        *,
+        passes: bool,
+        is_likely: bool,
     ) -> None:
         self.path, self.line, self.words = path, line, words
         self.tests = tests
         self.passes = passes
         """Whether they do; else the first one fails later, with something else."""
+        self.is_likely = is_likely
+        """Whether it is a slip, or what the failure told; a cruder one may make up for a fault elsewhere."""
 
 
 class LocalBench:
@@ -216,19 +225,20 @@ class Workshop:
         ahead = [one for one in lines if origin is not None and (one[0].co_filename, one[1]) == origin]
         for code, line in [*ahead, *lines][:_LINES]:
             path = code.co_filename
-            for function in self._functions(path):
+            for function in self.functions(path):
                 if not function.is_assignment and function.first <= line <= function.last:
                     for at in function.statement_at(line):
                         found.setdefault((path, at), (path, function, at))
             names.update(dict.fromkeys(code.co_names))
         for path in {path for path, _ in found}:
-            for function in self._functions(path):
+            for function in self.functions(path):
                 if function.is_assignment and function.names & names.keys():
                     for at in range(function.first, function.last + 1):
                         found.setdefault((path, at), (path, function, at))
         return [*found.values()]
 
-    def _functions(self, path: str) -> list[Any]:
+    def functions(self, path: str) -> list[Any]:
+        """Return the functions and assignments of a file; none where it cannot be read."""
         if path not in self._files:
             self._files[path] = self._donors[path] = []
             with contextlib.suppress(Exception):  # no file, or not this Python's language
@@ -303,7 +313,8 @@ class Workshop:
         change.swap()
         words = change.words()
         change.swap()
-        return Mend(path, change.line, words, [first.key, *mended], passes=passes)
+        is_likely = passes and change.tier <= self._module.SLIP
+        return Mend(path, change.line, words, [first.key, *mended], passes=passes, is_likely=is_likely)
 
     @contextlib.contextmanager
     def _changed(self, path: str, function: Any, change: Any) -> Iterator[bool]:

@@ -26,8 +26,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 CHARS = 300
-RUN_BY_LOST = " -- run by lost tests above all"
-"""After a line of which nothing else is known."""
+"""Of one place."""
+_PLACES = 3
+"""Of one test, that are told."""
 _SECONDS = 12.0
 """Of the child at most, by the clock on the wall: a busy machine keeps most of them from it."""
 _LEAST_S = 3.0
@@ -367,7 +368,10 @@ class Calls:
     def origin(self) -> tuple[str, int] | None:
         """Return file and line that made the wrong value; None where that cannot be told."""
         for number, mark in enumerate(self._marks):
-            found = self._common(number) if mark.is_common else self._made(number)
+            if isinstance(mark, Anything):
+                found = self._outer(number)
+            else:
+                found = self._common(number) if mark.is_common else self._made(number)
             if found is not None:
                 return found.code.co_filename, found.made_at(number)
         return None
@@ -378,16 +382,18 @@ class Calls:
 
     def _common(self, number: int) -> _Call | None:
         """Return from the last call of a test that gave it the innermost one from which it surely came."""
-        outer = [one for one in self.ended if one.above is None][-_LAST:]
-        gave = [one for one in outer if one.gave[number]]
-        if not gave:
-            return None
-        found = gave[-1]
-        while True:
+        found = self._outer(number)
+        while found is not None:
             inner = [one for one in self.ended if one.above is found and one.gave[number]]
             if len({one.code for one in inner}) != 1:
                 return found
             found = inner[-1]
+        return None
+
+    def _outer(self, number: int) -> _Call | None:
+        """Return the last call of a test that gave it the value."""
+        outer = [one for one in self.ended if one.above is None][-_LAST:]
+        return next((one for one in reversed(outer) if one.gave[number]), None)
 
 
 class LostItem:
@@ -465,8 +471,6 @@ class Rerun:
         self.words: Sequence[str] = ()
         self.origin: tuple[str, int] | None = None
         """Where its wrong value came from, by the values that functions returned."""
-        self.returned = False
-        """Whether something should have raised, so that any value is the wrong one."""
 
     def lost_as(self, test: LostItem) -> None:
         """Take over what was said of the test when it was lost."""
@@ -488,7 +492,7 @@ class SecondRun:
         self.lost = lost
         self.passed = passed
         self.helpers = helpers
-        """The modules `spectrum`, `changes`, `missing`, `live` and `mends`, where they are there."""
+        """The modules `spectrum`, `suspects`, `changes`, `missing`, `live` and `mends`, where they are there."""
         self.tried = tried
         """What stands between a line and its change: where its test gets further, and where it passes."""
         self._roots, self._tests = tuple(roots), tuple(tests)
@@ -499,7 +503,7 @@ class SecondRun:
 
 
 def origins(ran: SecondRun, spent_s: float) -> dict[tuple[str, int], str]:
-    """Return as `file:line: text` where the causes of lost tests probably lie, where that can be told.
+    """Return as lines `file:line: text` where the causes of lost tests probably lie, where that can be told.
 
     *spent_s*: what all tests took.
     """
@@ -513,8 +517,8 @@ def origins(ran: SecondRun, spent_s: float) -> dict[tuple[str, int], str]:
             os.close(here)
             os.setsid()
             _limit()
-            for key, place in _places(ran, seconds):
-                _write(there, (json.dumps([key, place]) + "\n").encode("ascii"))
+            for key, places in _places(ran, seconds):
+                _write(there, (json.dumps([key, "\n".join(places[:_PLACES])]) + "\n").encode("ascii"))
         finally:
             os._exit(0)
     os.close(there)
@@ -536,7 +540,7 @@ def _understood(said: bytes, known: Any) -> Iterator[tuple[tuple[str, int], str]
         with contextlib.suppress(ValueError, TypeError, KeyError):
             (name, ordinal), place = json.loads(line.decode("ascii"))
             if (name, ordinal) in known and isinstance(place, str):
-                yield (name, ordinal), place[:CHARS]
+                yield (name, ordinal), place[: _PLACES * CHARS]
 
 
 def _limit() -> None:
@@ -552,30 +556,31 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, hard))
 
 
-def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], str]]:
+def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], Sequence[str]]]:
     """Yield where the causes of lost tests probably lie; what is said later of a test is better founded."""
     clock, again = ChildClock(), []
     until = clock.now() + seconds
     for one, rerun in _followed(ran, clock, until - (1 - _OF_LOST) * seconds):
         again.append(rerun)
         if rerun.origin is not None:
-            yield one.key, _shown(rerun.origin[0], rerun.origin[1])
+            yield one.key, [_shown(rerun.origin[0], rerun.origin[1])]
     if not ran.helpers or not again:
         return
-    spectrum, changes, missing, live, mends = ran.helpers
+    spectrum, suspects, changes, missing, live, mends = ran.helpers
     now = clock.now()
     passing = [*_passing(ran, clock, now + _OF_PASSING * (until - now))]
     suspicion = spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
-    for one in again:
-        place = spectrum.outstanding(one.lines, suspicion, alone=one.origin is not None)
-        if place is not None and (one.origin is None or one.returned):
-            yield one.key, _shown(place[0], place[1], RUN_BY_LOST)
-    known = {one.key for one in again}
-    again += [Rerun(one, {}) for one in ran.lost if one.key not in known]
     workshop = mends.Workshop(changes, missing, mends.LocalBench(live.LiveCode(ran.is_own), clock), passing, clock)
+    told = suspects.Suspects(workshop.functions, str)
+    found = {one.key: told.of(one, spectrum.ranked(one.lines, suspicion), suspicion) for one in again}
+    for key, places in found.items():
+        if places:
+            yield key, [_shown(*place) for place in places]
+    again += [Rerun(one, {}) for one in ran.lost if one.key not in found]
     for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
         for key in mend.tests:
-            yield key, _shown(mend.path, mend.line, ran.tried[mend.passes] + mend.words)
+            first = _shown(mend.path, mend.line, ran.tried[mend.passes] + mend.words)
+            yield key, [first, *(_shown(*place) for place in found.get(key, ()) if not mend.is_likely)]
 
 
 def _shown(file: str, line: int, why: str = "") -> str:
@@ -598,7 +603,6 @@ def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple
             rerun.states = {} if lines is None else lines.states
             rerun.lost_as(one)
             rerun.origin = calls.origin()
-            rerun.returned = any(isinstance(mark, Anything) for mark in one.marks)
             yield one, rerun
 
 
@@ -649,7 +653,7 @@ def _write(descriptor: int, data: bytes) -> None:
 def _read(descriptor: int, seconds: float) -> bytes:
     """Return what is written until its end, or until *seconds* are over."""
     until, said = time.clock_gettime(time.CLOCK_MONOTONIC) + seconds, b""
-    while len(said) < _TESTS * 2 * CHARS * 6:
+    while len(said) < _TESTS * 3 * _PLACES * CHARS:
         left = until - time.clock_gettime(time.CLOCK_MONOTONIC)
         if left <= 0 or not select.select([descriptor], [], [], left)[0]:
             break

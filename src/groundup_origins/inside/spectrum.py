@@ -13,7 +13,6 @@ from typing import Any
 
 _EVENTS = 2000
 """Lines of one function that are seen at most in a test: a loop says nothing new."""
-_ALIKE = 0.001
 _STATES = 6
 """Of a line in a test, that are kept."""
 _VARIABLES = 12
@@ -104,19 +103,3 @@ def _counted(tests: Iterable[Iterable[Any]]) -> dict[Any, int]:
 def ranked(lines: Mapping[Any, int], suspicion: Mapping[Any, float]) -> list[Any]:
     """Return the lines of one test, the most suspicious first; of equal ones those that ran last."""
     return sorted(lines, key=lambda line: (-round(suspicion.get(line, 0.0), 3), -lines[line]))
-
-
-def outstanding(
-    lines: Mapping[Any, int], suspicion: Mapping[Any, float], *, alone: bool = False
-) -> tuple[str, int] | None:
-    """Return file and line of the one that is more suspicious than all others.
-
-    Where several are, and all stand in one function, it is where that begins, unless one *alone* is asked.
-    """
-    most = max((suspicion.get(line, 0.0) for line in lines), default=0.0)
-    least = min((suspicion.get(line, 0.0) for line in lines), default=0.0)
-    top = [line for line in lines if suspicion.get(line, 0.0) > most - _ALIKE]
-    if most - least < _ALIKE or len({code for code, _ in top}) != 1 or (alone and len(top) != 1):
-        return None
-    code, line = top[0]
-    return code.co_filename, line if len(top) == 1 else code.co_firstlineno

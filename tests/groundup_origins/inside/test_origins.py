@@ -168,7 +168,7 @@ def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None
         "test_default_dict": "found[word] += 2",
         "test_short_text": "name = name[:2]",
         "test_variable": "due = start + 100 * days",
-        "test_no_error": "return None",
+        "test_no_error": "return checked_name(day)",
         "test_generator": 'yield "line-%d" % (number * 2)',
         "test_text_old": "return trimmed(text).upper()",
     }

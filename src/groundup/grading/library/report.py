@@ -22,6 +22,8 @@ MAX_DETAIL = 4_000
 MAX_LACKING = 60
 """Names that a file's tests use and a submission lacks."""
 MAX_CALLS = 400
+MAX_GUESS = 1200
+"""Characters of the lines that a lost test leads to."""
 """Characters of a file, a line and its text."""
 
 INTERRUPTED = 2
@@ -281,7 +283,7 @@ class _State:
         if isinstance(event, _Lacking):
             self.lacking.setdefault(_text(event.file, 500), tuple(_text(name, 300) for name in event.names))
         elif (known := self.results.get(key := _key(event))) is not None and known.outcome != "passed":
-            self.results[key] = known.but(probably=_text(event.place, MAX_CALLS))
+            self.results[key] = known.but(probably=_text(event.place, MAX_GUESS))
 
     def _add_test(self, event: _Test) -> None:
         key = _key(event)

@@ -1,0 +1,132 @@
+"""Which statements are told of a lost test where no change of a line proves one: a few, the likelier first.
+
+`origins` and `afar` ask. It stands in one process with untrusted code, needs the standard library only, and works
+on Python 3.8 to 3.13.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+_TOLD = 3
+_LOOKED_AT = 40
+"""Lines of a test, the most suspicious ones, and those of the function that gave the wrong value."""
+_ALIKE = 10
+"""Lines are alike whose suspicion differs by less than a part of so many."""
+_FAR = 1000
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "decorator_list")
+
+
+class Suspects:
+    """The statements of a submission, by file."""
+
+    def __init__(self, functions: Callable[[str], Sequence[Any]], source: Callable[[str], str]) -> None:
+        self._functions = functions
+        self._source = source
+        self._begins: dict[tuple[str, int], int] = {}
+
+    def of(self, one: Any, lines: Sequence[Any], suspicion: Mapping[Any, float]) -> list[tuple[str, int]]:
+        """Return file and line of what is told of a lost test; *lines*: those that it ran, ranked.
+
+        Of equally suspicious ones those come first that made the value which a function returned, by how many
+        assignments and conditions are between; then what ran last. A `raise` comes after them, since it tells of
+        what is wrong already.
+        """
+        origin = one.origin and self._function(*one.origin)
+        steps = self._steps(one, origin) if origin else {}
+        ranks: dict[Any, Any] = {}
+        for number, line in enumerate(lines):
+            is_near = origin and line[0].co_filename == one.origin[0] and origin.first <= line[1] <= origin.last
+            if number < _LOOKED_AT or is_near:
+                far = steps.get(self._place(line)[1], _FAR) if is_near else _FAR
+                ranks[line] = -round(suspicion.get(line, 0.0) * _ALIKE), far, number
+        found: dict[tuple[str, int], None] = {}
+        raises: dict[tuple[str, int], None] = {}
+        for line in sorted(ranks, key=ranks.__getitem__):
+            if len(found) < _TOLD:
+                place = self._place(line)
+                (raises if self._is_raise(*place) else found).setdefault(place)
+        return [*found, *raises][:_TOLD]
+
+    def _is_raise(self, path: str, line: int) -> bool:
+        return linecache.getline(self._source(path), line).lstrip().startswith("raise")
+
+    def _place(self, line: Any) -> tuple[str, int]:
+        """Return where the statement of a line begins."""
+        place = line[0].co_filename, line[1]
+        if place not in self._begins:
+            function = self._function(*place)
+            self._begins[place] = place[1] if function is None else function.statement_at(place[1])[0]
+        return place[0], self._begins[place]
+
+    def _function(self, path: str, line: int) -> Any:
+        some = (one for one in self._functions(path) if not one.is_assignment and one.first <= line <= one.last)
+        return next(some, None)
+
+    def _steps(self, one: Any, function: Any) -> dict[int, int]:
+        """Return how far each statement is from the one that returned the wrong value, in its function."""
+        path = one.origin[0]
+        ran = {
+            self._place(line)[1]
+            for line in one.lines
+            if line[0].co_filename == path and function.first <= line[1] <= function.last
+        }
+        return dict(steps_to(function.node, function.statement_at(one.origin[1])[0], ran))
+
+
+def steps_to(function: Any, line: int, ran: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Yield first lines of statements that ran and led to what one of a function uses, with how many are between.
+
+    A statement leads to another that it gives a variable, or whose condition it is.
+    """
+    nodes: dict[int, Any] = {}
+    above: dict[int, int] = {}
+    for node in ast.walk(function):
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)) and node is not function:
+            nodes.setdefault(node.lineno, node)
+            for field in _BLOCKS[:-1]:
+                above.update({one.lineno: node.lineno for one in getattr(node, field, ())})
+    edge, far = [line] if line in nodes else [], 0
+    found = {*edge}
+    is_plain = isinstance(getattr(nodes.get(line), "value", None), ast.Name)
+    while edge:
+        yield from ((at, far) for at in edge if at != line or not is_plain)
+        names = {name for at in edge for name in _names(nodes[at], ast.Load)}
+        conditions = {above.get(at) for at in edge}
+        edge = [
+            at
+            for at in nodes
+            if at in ran and at not in found and (at in conditions or names & {*_given(nodes[at])})
+        ]
+        found.update(edge)
+        far += 1
+    if is_plain:  # whose value other statements made
+        yield line, far
+
+
+def _parts(statement: Any) -> Iterator[Any]:
+    """Yield the parts of a statement without those below it."""
+    for field, held in ast.iter_fields(statement):
+        for one in held if isinstance(held, list) else [held]:
+            if isinstance(one, ast.AST) and field not in _BLOCKS:
+                yield from ast.walk(one)
+
+
+def _names(statement: Any, kind: Any) -> Iterator[str]:
+    return (one.id for one in _parts(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, kind))
+
+
+def _given(statement: Any) -> Iterator[str]:
+    """Yield the variables that a statement sets, or changes by a part or a method of them."""
+    for one in _parts(statement):
+        is_method = isinstance(statement, ast.Expr) and isinstance(one, ast.Call)
+        held = one.func if is_method and isinstance(one.func, ast.Attribute) else one
+        if held is one and not isinstance(getattr(one, "ctx", None), ast.Store):
+            continue
+        while isinstance(held, (ast.Attribute, ast.Subscript, ast.Starred)):
+            held = held.value
+        if isinstance(held, ast.Name):
+            yield held.id

@@ -1,0 +1,98 @@
+"""Where no change proves a line, a few statements are told: those that lost tests run above all come first."""
+
+import linecache
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from groundup_origins.inside.changes import functions_of
+from groundup_origins.inside.spectrum import LineTracer, ranked, suspicions
+from groundup_origins.inside.suspects import Suspects, steps_to
+
+LIBRARY = """
+def price(number, is_member):
+    count = number + 1
+    noise = [number]
+    noise.append(3)
+    total = 10 * (
+        count
+    )
+    if is_member:
+        total = total - 1
+    return total
+
+def checked(word):
+    text = word.strip()
+    if not text:
+        raise ValueError(word)
+    return text
+
+def loaded(rows):
+    found = {}
+    for row in rows:
+        key = row[0]
+        found[key] = row[1]
+    return found
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> ModuleType:
+    """A module that no other test has."""
+    path = tmp_path / "lib.py"
+    path.write_text(LIBRARY)
+    linecache.checkcache()
+    module = ModuleType("lib")
+    exec(compile(LIBRARY, str(path), "exec"), vars(module))
+    module.__file__ = str(path)
+    return module
+
+
+def _ran(module: ModuleType, function: str, *given: object, origin: int = 0) -> SimpleNamespace:
+    lines = LineTracer(lambda code: code.co_filename == module.__file__)
+    before = sys.gettrace()
+    sys.settrace(lines)
+    try:
+        vars(module)[function](*given)
+    except ValueError:
+        pass
+    finally:
+        sys.settrace(before)
+    return SimpleNamespace(lines=lines.last, origin=(module.__file__, origin) if origin else None)
+
+
+def _told(module: ModuleType, lost: SimpleNamespace, *passing: SimpleNamespace) -> list[int]:
+    suspicion = suspicions([lost.lines], [one.lines for one in passing])
+    found = Suspects(functions_of, str).of(lost, ranked(lost.lines, suspicion), suspicion)
+    assert {path for path, _ in found} == {module.__file__}
+    return [line for _, line in found]
+
+
+def test_what_lost_tests_alone_run_comes_first_then_what_ran_last(library: ModuleType) -> None:
+    """A statement of several lines is told once, where it begins."""
+    lost, passing = _ran(library, "price", 1, True), _ran(library, "price", 1, False)
+    assert _told(library, lost, passing)[0] == 10
+    assert _told(library, _ran(library, "price", 1, False)) == [11, 9, 6]
+
+
+def test_of_equal_ones_those_come_first_that_made_the_value_which_was_returned(library: ModuleType) -> None:
+    """Assignments and what they use, by how many are between; a variable that is only returned made nothing."""
+    assert _told(library, _ran(library, "price", 1, False, origin=11)) == [6, 3, 11]
+    assert _told(library, _ran(library, "loaded", [("a", 1)], origin=24)) == [23, 20, 21]
+
+
+def test_a_line_that_raises_is_told_last(library: ModuleType) -> None:
+    """Its traceback names it already."""
+    assert _told(library, _ran(library, "checked", " ")) == [15, 14, 16]
+
+
+def test_steps_follow_variables_conditions_and_methods(library: ModuleType) -> None:
+    """Backwards from a statement, among those that ran; what it does not lead back to is left out."""
+    price, _, loaded = functions_of(str(library.__file__))
+    assert dict(steps_to(price.node, 11, range(1, 12))) == {6: 1, 10: 1, 3: 2, 9: 2, 11: 3}
+    assert dict(steps_to(price.node, 5, range(1, 12))) == {5: 0, 4: 1}
+    assert 10 not in dict(steps_to(price.node, 11, {3, 6, 9, 11}))
+    assert dict(steps_to(loaded.node, 23, range(19, 25)))[22] == 1
+    assert dict(steps_to(loaded.node, 1, range(19, 25))) == {}
