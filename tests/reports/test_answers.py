@@ -272,7 +272,7 @@ def test_tasks_left_out_are_said_with_both_means() -> None:
     config, lines = run_of("r", {"a": [(1, 2)], "b": [(1, 1)], "c": [(0, 1)]})
     run = report_run(config.but(left_out=("d", "e")), lines)
     told = (
-        "3 of the suite's 5 tasks; left out, because they could not be graded when the run began: d, e; "
+        "3 of 5 tasks asked for; left out, because they could not be graded when the run began: d, e; "
         "with them as 0 the mean of 50.0 % would be 30.0 % (1.500/5)"
     )
     assert run_answer(run)[1] == told
@@ -283,7 +283,7 @@ def test_tasks_left_out_are_said_with_both_means() -> None:
     assert f"compare with care: r: {told}" in comparison_answer(side_by_side((whole, run)))
     one = ShownReport.of(side_by_side((run,)))
     assert told in one.written("latex").decode()
-    assert markdown(views_of(one)).count("of the suite's 5 tasks") == 1
+    assert markdown(views_of(one)).count("of 5 tasks asked for") == 1
     assert told in one.written("junit").decode()
     assert [(row["task"], row["standing"], row["score"]) for row in one.rows()[3:]] == [
         ("d", "left out", None),

@@ -132,6 +132,15 @@ def test_only_tasks_with_a_prediction_are_pinned(settings: Settings, predict: Pr
         ).plan()
 
 
+def test_a_prediction_of_what_cannot_be_graded_is_told(settings: Settings, predict: Predict) -> None:
+    """`--only-predicted` leaves tasks out that nobody predicted; one that was handed in does not vanish."""
+    configuration = evaluation(predict({"task-0001": "pass", "task-0002": "pass"}))
+    lacking = changed(configuration, suite="tests.runs.toy:create_lacking")
+    made = api.NewRun(lacking, RunOptions(), settings, only_predicted=True).plan()
+    assert (made.planned.tasks, made.left_out) == (("task-0001",), ("task-0002",))
+    assert next(iter(notices(made))).startswith("1 task cannot be graded yet and is left out, such as task-0002")
+
+
 def test_attempts_are_as_many_as_are_found(settings: Settings, predict: Predict) -> None:
     """Repetitions in the predictions folder are all planned, unless `--attempts` says otherwise."""
     predictions = predict({"task-0000/0": "pass", "task-0000/2": "pass"})

@@ -28,7 +28,7 @@ def left_out_words(run: "RunReport") -> str:
     tasks, names, mean = len({row.task for row in run.attempts}), run.left_out, run.headline.score
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     told = (
-        f"{tasks} of the suite's {tasks + len(names)} tasks; left out, because they could not be graded when the "
+        f"{tasks} of {tasks + len(names)} tasks asked for; left out, because they could not be graded when the "
         f"run began: {', '.join(names[:_NAMED])}{more}"
     )
     if mean.value is None:

@@ -1,6 +1,6 @@
 """From a configuration to a run's attempts, and how it is worked on. Reads a run folder only to grade it again."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -178,7 +178,8 @@ def make_plan(
     if only_predicted or limit is not None:
         names = shuffled(sorted(tasks), seed)[:limit]
         tasks = {name: tasks[name] for name in sorted(names)}
-        configuration, left_out = configuration.but(tasks=tuple(tasks)), ()
+        configuration = configuration.but(tasks=tuple(tasks))
+        left_out = () if limit is not None else tuple(sorted(_held(left_out, source, attempts)))
     planned = Planned(tasks=tuple(tasks), attempts=attempts)
     return RunPlan(
         configuration=configuration,
@@ -194,10 +195,14 @@ def make_plan(
 
 def _predicted(tasks: Mapping[str, Task], source: SubmissionOrigin, attempts: int) -> dict[str, Task]:
     """Return those of *tasks* that have a prediction. Raises `UsageError` where none has."""
-    found = {key.task for key in Planned(tasks=tuple(tasks), attempts=attempts).keys if source.holds(key)}
+    found = _held(tasks, source, attempts)
     if not found:
         raise UsageError("none of the chosen tasks has a prediction; leave --only-predicted out or name others")
     return {name: task for name, task in tasks.items() if name in found}
+
+
+def _held(tasks: Iterable[str], source: SubmissionOrigin, attempts: int) -> set[str]:
+    return {key.task for key in Planned(tasks=tuple(tasks), attempts=attempts).keys if source.holds(key)}
 
 
 def refuse_repeated_gradings(plan: RunPlan) -> None:
