@@ -96,3 +96,21 @@ def test_what_a_submission_said_can_be_stored() -> None:
     said = TypeAdapter(Said)
     assert said.validate_python("caf\udce9 é ok") == "caf? é ok"
     assert said.validate_python("plain") == "plain"
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "is_share"),
+    [
+        (0, 0, True),
+        (1, 0, False),
+        (1, 1, True),
+        (0.5, 1, True),
+        (0.1 + 0.2, 0.3, True),
+        (1.01, 1, False),
+        (-1, 10, False),
+        (0, -1, False),
+    ],
+)
+def test_no_more_can_be_had_than_there_is(numerator: float, denominator: float, is_share: bool) -> None:
+    """What floats add too much is forgiven."""
+    assert Score(numerator=numerator, denominator=denominator).is_share is is_share

@@ -214,6 +214,11 @@ def test_sets_of_tasks_have_ranks_of_their_own(
     assert "toy 1, full: 2 tasks, strict 1</h2>" in full
     assert "<td>mine</td>" in full
     assert "<td>part</td>" in mine
+    for chosen, said in (("task-0001 task-9", "of the set mine: "), ("", "cannot be read"), (None, "reads a set")):
+        own.write_text(chosen) if chosen else own.unlink(missing_ok=True)
+        named = "mine" if chosen is None else f"mine={own}"
+        ended = groundup("leaderboard", "verify", part, "--suite", TWO, "--set", named)
+        assert (ended.code, said in " ".join(ended.err.split())) == (2, True), ended.err
 
 
 def packed(groundup: Groundup, predictions: Path, path: Path, *flags: str) -> Path:
