@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -660,7 +661,7 @@ def test_calls_within_packages_are_one_line_of_a_traceback(tmp_path: Path) -> No
 
     detail = report.results[NumberedTest("tests/test_calc.py::test_asks")].detail
     assert "tests/test_calc.py:3: in test_asks" in detail
-    assert "calls within urllib ..." in detail
+    assert re.search(r"^\.\.\. \d+ calls within urllib \.\.\.$", detail, re.MULTILINE)
     assert detail.count("urllib/request.py") == 1
     assert "urllib.error.URLError" in detail
 

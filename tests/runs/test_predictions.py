@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from groundup.domain.errors import SubmissionError, UsageError
-from groundup.domain.subjects import AttemptKey, Submission
+from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.tasks import Task
 from groundup.grading.context import GradingContext
 from groundup.runs.predictions import GivenSource, PredictionLayout, model_named_in, open_predictions
@@ -253,6 +253,14 @@ def test_a_repository_one_folder_too_deep_is_named(tmp_path: Path) -> None:
     """Grading it as it lies would find nothing in it: the slip costs a sentence, and no points."""
     source = opened(fill(tmp_path / "p", "alpha/alpha/pyproject.toml", "alpha/alpha/alpha/a.py"))
     assert "alpha holds only the folder alpha/alpha, which has the pyproject.toml" in unusable(source, "alpha/0")
+
+
+def test_an_attempt_of_a_run_is_no_repository(tmp_path: Path) -> None:
+    """Copied as it lies, it would be graded with its records, and without its code where it should be."""
+    folder = fill(tmp_path / "p", "alpha/submission/a.py") / "alpha"
+    record = Submission(digest="d", files=1, bytes=0, provenance=Provenance(source="nop"))
+    (folder / "submission.json").write_text(record.model_dump_json())
+    assert "alpha is an attempt of a run; `groundup regrade RUN`" in unusable(opened(tmp_path / "p"), "alpha/0")
 
 
 def test_a_repository_instead_of_predictions_gets_advice(tmp_path: Path) -> None:

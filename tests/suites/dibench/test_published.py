@@ -221,7 +221,15 @@ def test_csharp_counts_updates_as_references() -> None:
     assert official("csharp", "A.csproj", data, data) == RIGHT
 
 
-def test_an_unknown_option_zeroes_a_requirements_file() -> None:
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b"--allow-external b", MatchCounts(false_negatives=1)),
+        (b"-x b", MatchCounts(false_negatives=1)),
+        (b"--index-url b", MatchCounts(true_positives=1)),
+        (b"-i b", MatchCounts(true_positives=1)),
+    ],
+)
+def test_an_unknown_option_zeroes_a_requirements_file(line: bytes, found: MatchCounts) -> None:
     """pip stops at an option that it does not know, and the published code with it."""
-    found = official("python", "requirements.txt", b"a\n", b"a\n--allow-external b\n")
-    assert found == MatchCounts(false_negatives=1)
+    assert official("python", "requirements.txt", b"a\n", b"a\n" + line + b"\n") == found
