@@ -376,13 +376,15 @@ def test_a_service_has_its_port_and_where_its_script_installs_folders_of_its_own
     lifecycle = Lifecycle(start_installs=allowed, overall_s=70)
     provider, builder = cast(SandboxProvider, FakeProvider()), cast(EnvironmentBuilder, None)
     context = GradingContext(provider=provider, builder=builder, scratch=tmp_path)
-    needs, start = NEEDS.but(mounts=(shared,)), START.but(installs=in_script)
+    java = Mount(source=tmp_path, target="/opt/java")
+    needs, start = NEEDS.but(mounts=(shared, java)), START.but(installs=in_script)
     spec = service_spec(tmp_path, start, 8123, needs, lifecycle, context)
 
     assert (spec.environment["SERVICE_PORT"], spec.environment["PYTHONUNBUFFERED"]) == ("8123", "1")
     assert (spec.user, spec.system, spec.throw_away_root, spec.limits.command_s) == ("root", "host", True, 70)
-    (mount,) = spec.mounts
+    mount, other = spec.mounts
     assert (mount != shared, mount.writable) == (in_script and allowed,) * 2
+    assert other == java
 
 
 async def test_what_is_not_started_has_not_ended(tmp_path: Path) -> None:
