@@ -225,6 +225,23 @@ def test_request(tmp_path: Path) -> None:
     assert set(host["Tmpfs"]) == {"/tmp", "/run"}
 
 
+@pytest.mark.parametrize(
+    ("guest", "options"),
+    [
+        (Guest(1000, 1001), {"mode=0755", "uid=1000", "gid=1001"}),
+        (Guest(0, 0), {"mode=0755"}),
+        (Guest(1000, 1001, owns_tmpfs=False), {"mode=0777"}),
+        (Guest(0, 0, owns_tmpfs=False), {"mode=0755"}),
+    ],
+)
+def test_a_guest_can_write_to_its_home(tmp_path: Path, guest: Guest, options: set[str]) -> None:
+    """It owns the folder in memory, or where no engine can make it the owner, all may write there."""
+    spec, base = SandboxSpec(workspace=tmp_path), Base("sha256:1", {}, is_ours=False)
+    request = compose(spec, base, guest, tmp_path, None, tmp_path / "control")
+    home = request["HostConfig"]["Tmpfs"]["/home/user"].split(",")
+    assert {one for one in home if one.startswith(("mode=", "uid=", "gid="))} == options
+
+
 def test_libraries_below_a_closed_folder(tmp_path: Path) -> None:
     """An image's /root, which only root may enter, gives way to a folder for all where a layer is shown in it."""
     base = Base("sha256:1", {}, is_ours=False)
