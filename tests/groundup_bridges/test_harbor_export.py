@@ -65,6 +65,12 @@ async def test_the_agents_image_holds_the_seeds_and_no_answer(tmp_path: Path) ->
     assert SECRET.encode() in graders
     assert verifier.JOB.lstrip("/").encode() in graders
     assert b"tests/test.sh" in graders
+    modes: dict[str, int] = {}
+    for layer in (folder / "tests").glob("blobs/sha256/*"):
+        if layer.read_bytes().startswith(b"\x1f\x8b"):
+            with tarfile.open(layer) as files:
+                modes |= {one.name: one.mode for one in files}
+    assert modes[verifier.PRIVATE.lstrip("/")] == 0o700
 
 
 async def test_the_task_names_both_images_and_reaches_nothing(tmp_path: Path) -> None:
