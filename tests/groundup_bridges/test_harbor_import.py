@@ -19,6 +19,7 @@ from groundup.store.attempts import read_trajectory
 from groundup.store.folder import RunFolder
 from groundup_bridges.api import import_jobs
 from groundup_bridges.harbor_import import harbor_name, read_trials, steps_of
+from tests.cli.conftest import Groundup
 
 TASK = "groundup/toy__task-0000"
 CALL = {"tool_call_id": "1", "function_name": "bash", "arguments": {"command": "ls"}}
@@ -208,3 +209,14 @@ def test_a_folder_without_trials_is_refused(tmp_path: Path) -> None:
     a_trial(tmp_path / "jobs", "one", {"reward": 1.0}, task_name="harbor/hello-world")
     with pytest.raises(UsageError, match="holds no trial"):
         imported(tmp_path)
+
+
+@pytest.mark.parametrize("words", [("harbor", "import"), ("import", "harbor")])
+def test_the_command_says_where_the_run_is(groundup: Groundup, tmp_path: Path, words: tuple[str, str]) -> None:
+    """And what reads it; with `--json` in a document."""
+    a_trial(tmp_path / "jobs", "one", {"reward": 1.0})
+    place = tmp_path / "runs" / "of-harbor"
+    ended = groundup(*words, "jobs", "--run-id", "of-harbor", "--json")
+    assert (ended.code, json.loads(ended.out)) == (0, {"runs": [str(place)]}), ended.err
+    assert f"groundup report {place}" in " ".join(ended.err.split())
+    assert "terminus" in groundup("report", "of-harbor").out
