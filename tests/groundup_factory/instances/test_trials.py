@@ -1,18 +1,8 @@
 """Which jobs of a repository are executed one after another, and when one cause is enough."""
 
-from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 
-from groundup.domain.errors import InfrastructureError
-from groundup.grading.context import GradingContext
-from groundup.suites.base import Validation
-from groundup.suites.dibench.execution_validity import Standing, TryRecord, Validity, keep_validity
-from groundup.suites.dibench.suite import DiBench
-from groundup_factory.instances.trials import FailedJob, InstanceTrial, JobsFailedError, first_that_stands
-from tests.agents.fakes import a_task
+from groundup_factory.instances.trials import FailedJob, JobsFailedError, first_that_stands
 
 TESTS = "invalid: the original fails (try 1): failing tests: FAILED t::a - took 3 s (step 'Test on {}' failed)"
 HIDDEN = "not executed: the original wants what the cut-off hides"
@@ -52,47 +42,3 @@ async def test_one_cause_is_not_tried_again(ends: list[FailedJob | None], stands
     found, said = await _tried(ends)
     assert found == stands
     assert len(said) == tried
-
-
-def _trial(tmp_path: Path, standing: Standing, *tries: TryRecord) -> InstanceTrial:
-    """Return a trial whose executions end so."""
-    task = a_task()
-    found = Validity(
-        task=task.id, instance="i", language="python", standing=standing, why="for a reason", tries=tries
-    )
-
-    async def validate(*_: object, **__: object) -> Validation:
-        keep_validity(tmp_path / "validity", found)
-        return found.as_validation()
-
-    suite = SimpleNamespace(tasks=lambda: (task,), validator=lambda _: SimpleNamespace(validate=validate))
-    return InstanceTrial(cast(DiBench, suite), tmp_path / "validity", lambda: cast(GradingContext, None))
-
-
-PASSED = TryRecord(subject="oracle", passed=True)
-
-
-@pytest.mark.parametrize(
-    ("tries", "cause"),
-    [
-        ((PASSED, TryRecord(subject="nop", passed=True)), "passes without its dependencies"),
-        ((PASSED, TryRecord(subject="nop", passed=None)), "the test job cannot be run here"),
-        ((TryRecord(subject="oracle", passed=None),), "the test job cannot be run here"),
-        ((TryRecord(subject="oracle", passed=False),), "original: fails"),
-        ((PASSED, TryRecord(subject="oracle", passed=False, failure="no tests")), "original: no tests"),
-        ((), "invalid"),
-    ],
-)
-async def test_jobs_that_show_nothing_are_counted_by_their_cause(
-    tmp_path: Path, tries: tuple[TryRecord, ...], cause: str
-) -> None:
-    """As the last of its executions ended, which is what a set's report adds up."""
-    found = await _trial(tmp_path, "invalid", *tries).execute("leg 1", 3)
-    assert found == FailedJob(title="leg 1", cause=cause, why="invalid: for a reason")
-
-
-async def test_a_fault_of_the_machine_is_no_job_s_end(tmp_path: Path) -> None:
-    """Nor is an instance that stands."""
-    with pytest.raises(InfrastructureError, match="for a reason"):
-        await _trial(tmp_path, "infrastructure").execute("leg 1", 3)
-    assert await _trial(tmp_path, "valid", PASSED).execute("leg 1", 3) is None
