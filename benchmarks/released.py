@@ -22,9 +22,10 @@ from groundup.episodes.backends import opened_context
 from groundup.grading.context import GradingContext
 from groundup.settings import Settings, load
 from groundup.suites.nl2repobench.published_image import graded_edits
-from groundup.suites.nl2repobench.recipe import Recipe, RepositorySource, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, RepositorySource, shipped_recipes
 from groundup.trees.digest import entry_digests, tree_digest
 from groundup.trees.edits import FileEdit, RuleError, Step, applied, sha256_of
+from groundup_factory.recipes.files import recipe_text
 
 _BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 _SETUP = "setup.cfg"

@@ -44,6 +44,8 @@ class ExtensionPackage(NamedTuple):
         )
 
 
+_RECIPES = {"recipe": "Make and check recipes, which hold what strict grading needs."}
+"""A group to which two packages add."""
 EXTENSIONS = (
     ExtensionPackage(
         "groundup_board",
@@ -95,12 +97,13 @@ EXTENSIONS = (
             "curate why": "cli.sets:why",
             "curate pack": "cli.sets:pack",
             "curate refresh": "cli.sets:refresh",
+            "recipe fingerprint": "cli.fingerprints:fingerprint",
             "recipe build": "cli.recipe:build",
             "recipe check": "cli.recipe:check",
             "recipe table": "cli.recipe:table",
             "audit": "cli.audit:audit",
         },
-        groups={"curate": "Make tasks out of repositories."},
+        groups={"curate": "Make tasks out of repositories.", **_RECIPES},
         offers={"audit": "auditing", "curate_set": "api"},
     ),
     ExtensionPackage(
@@ -114,7 +117,7 @@ EXTENSIONS = (
         "groundup_integrity",
         "checking whether results are to be believed",
         commands={"recipe freshen": "cli:freshen"},
-        groups={},
+        groups=_RECIPES,
         adds=("checker", "fresh maker"),
     ),
     ExtensionPackage(
@@ -156,5 +159,6 @@ def require(name: str, what: str) -> None:
 
 
 def owner_of(words: str) -> ExtensionPackage | None:
-    """Return the package of a command or a group of commands; None: it is groundup's own."""
-    return next((one for one in EXTENSIONS if words in one.commands or words in one.groups), None)
+    """Return the package of a command or a group, one that is here if any; None: it is groundup's own."""
+    owners = [one for one in EXTENSIONS if words in one.commands or words in one.groups]
+    return min(owners, key=lambda one: not one.present(), default=None)

@@ -25,7 +25,6 @@ from groundup.suites.dibench.suite import DiBench
 from groundup.suites.nl2repobench.auditing import LibraryAuditor, python_files
 from groundup.suites.nl2repobench.published import original_tree, withheld_names
 from groundup.suites.nl2repobench.recipe import Recipe
-from groundup.suites.nl2repobench.shipped import fingerprint_of
 from groundup.trees.fingerprints import (
     LEAST,
     Contents,
@@ -36,6 +35,7 @@ from groundup.trees.fingerprints import (
 )
 from groundup.trees.writer import in_thread
 from groundup_factory.instances.leaks import DependencyAuditor
+from groundup_factory.recipes.files import fingerprint_of
 from groundup_factory.recipes.stubs import stub_of
 
 _VENDORED = re.compile(rb"\b[\w.]+\.(?:_vendor|vendor|_vendored|packages|extern)\.(?=\w)")

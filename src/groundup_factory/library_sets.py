@@ -10,14 +10,15 @@ from groundup.store.files import write_atomically
 from groundup.store.ownership import copy_made, digest_of_entry, is_made, write_made
 from groundup.suites.nl2repobench.own_suite import RECIPES, SPECIFICATIONS
 from groundup.suites.nl2repobench.published import original_tree
-from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, read_recipe, recipe_text
-from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX, fingerprint_of, fingerprint_text
+from groundup.suites.nl2repobench.recipe import KeptSource, Recipe, read_recipe
+from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX
 from groundup.suites.sets import SetTask
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import disk_errors, in_thread
 from groundup_factory.filters import UNKNOWN, facts_of, licence_of, refuse
 from groundup_factory.library_originals import identified, identity_of, original_of
 from groundup_factory.recipes.extracted import extracted
+from groundup_factory.recipes.files import fingerprint_of, fingerprint_text, recipe_text
 from groundup_factory.recipes.sound import refuse_unsound
 from groundup_factory.recipes.unpublished import (
     MakingRules,

@@ -74,7 +74,6 @@ COMMANDS = {
     "why": "why:why",
     "export": "submissions:export",
     "warm": "warm:warm",
-    "recipe fingerprint": "recipe_files:fingerprint",
     "runs": "report:runs",
     "init": "installation:init",
     "clean": "installation:clean",
@@ -119,7 +118,6 @@ GROUPS = {
     "data": "Fetch the published data of benchmarks.",
     "registry": "Record which packages exist in registries.",
     "models": "Try a model before a run relies on it.",
-    "recipe": "Make and check recipes, which hold what strict grading needs.",
     "task": "Make tasks and check them: curate, recipe, audit, image.",
     "machine": "Prepare machines: doctor, warm, fleet, clean.",
 }

@@ -10,14 +10,8 @@ import typer
 
 from groundup.api.flags import Jobs
 from groundup.cli.options import Examples, Json
-from groundup.cli.recipe_files import (
-    free_for_recipe,
-    free_for_us,
-    named_recipe,
-    require_writable,
-    write_fingerprint,
-    written,
-)
+from groundup.cli.recipe_files import free_for_us, is_same, named_recipe, written
+from groundup_factory.cli.fingerprints import write_fingerprint
 
 if TYPE_CHECKING:
     from groundup.settings import Settings
@@ -164,8 +158,8 @@ async def _build_of_several(task: str, target: Path, order: _Order) -> int:
 
 async def _build_one(task: str, target: Path, order: _Order, prefix: str) -> int:
     from groundup.cli.console import say
-    from groundup.suites.nl2repobench.recipe import recipe_text
     from groundup_factory.recipes import build as making
+    from groundup_factory.recipes.files import recipe_text
 
     free_for_recipe(target, task, order.draft)
     code = 0
@@ -346,7 +340,7 @@ async def _compare_file(
     from groundup.environments.layers import layer_store
     from groundup.episodes.backends import opened_context
     from groundup.suites.nl2repobench.published_image import NOTHING_KNOWN
-    from groundup.suites.nl2repobench.recipe import recipe_text
+    from groundup_factory.recipes.files import recipe_text
     from groundup_factory.recipes.image_account import account_changes, account_of
 
     try:
@@ -386,9 +380,9 @@ async def _check(recipe: "Recipe", settings: "Settings", output: Path | None, fo
     """Check one recipe, and write it to the folder *output*."""
     from groundup.domain.errors import GroundupError
     from groundup.episodes.backends import opened_context
-    from groundup.suites.nl2repobench.recipe import recipe_text
     from groundup_factory.recipes.controls import check as checked
     from groundup_factory.recipes.controls import renewed
+    from groundup_factory.recipes.files import recipe_text
 
     async with opened_context(settings) as context, _reminding(f"{recipe.task}: ") as tell:
         try:
@@ -484,7 +478,8 @@ def _shard(text: str | None) -> list[str]:
     import re
 
     from groundup.domain.errors import UsageError
-    from groundup.suites.nl2repobench.recipe import shard, shipped_recipes
+    from groundup.suites.nl2repobench.recipe import shipped_recipes
+    from groundup_factory.recipes.table import shard
 
     found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text or "1/1", re.ASCII)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)
@@ -503,3 +498,23 @@ def _counts(given: list[str]) -> dict[str, int]:
             raise UsageError(f"{text!r} is no count; write VERSION=COUNT, such as ae9fb81=140")
         counts[version] = int(number)
     return counts
+
+
+def free_for_recipe(target: Path, task: str, draft: Path | None) -> None:
+    """Raise `UsageError` where somebody else's file is in the way of the recipe *target* made from *draft*."""
+    from groundup.suites.nl2repobench.shipped import FINGERPRINT_SUFFIX
+
+    if not is_same(target, draft):
+        free_for_us(target)
+    free_for_us(target.with_name(f"{task}{FINGERPRINT_SUFFIX}"))
+
+
+def require_writable(folder: Path) -> None:
+    """Make *folder* and try it, before what takes minutes. Raises `InfrastructureError`."""
+    import tempfile
+
+    from groundup.trees.writer import disk_errors
+
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()

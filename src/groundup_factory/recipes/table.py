@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Verdict
 from groundup.suites.nl2repobench.decisions import TaskDecision
-from groundup.suites.nl2repobench.recipe import Recipe, Why
+from groundup.suites.nl2repobench.recipe import Recipe, Why, expected_seconds
 
 COLUMNS = (
     "task",
@@ -138,3 +138,14 @@ def standing(recipes: Mapping[str, Recipe], decided: Mapping[str, TaskDecision])
 def markdown(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     every = [columns, ["---"] * len(columns), *lines]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in every)
+
+
+def shard(recipes: Mapping[str, Recipe], number: int, of: int) -> list[str]:
+    """Return the tasks of part *number* (from 1) of *of* parts whose tests take about equally long."""
+    parts: list[list[str]] = [[] for _ in range(of)]
+    seconds = [0.0] * of
+    for task in sorted(recipes, key=lambda task: (-expected_seconds(recipes[task]), task)):
+        least = seconds.index(min(seconds))
+        parts[least].append(task)
+        seconds[least] += expected_seconds(recipes[task])
+    return sorted(parts[number - 1])

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from groundup.sandbox.rooted import UnpackedImage
 from groundup.suites.nl2repobench.published_image import NOTHING_KNOWN, PublishedFiles, PublishedImage
-from groundup.suites.nl2repobench.recipe import parse_recipe, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.recipe import parse_recipe, shipped_recipes
 from groundup.trees.edits import sha256_of
+from groundup_factory.recipes.files import recipe_text
 from groundup_factory.recipes.image_account import account_changes, account_of
 from tests.grading.library.laboratory import write_tree
 

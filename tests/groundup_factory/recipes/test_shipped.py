@@ -5,7 +5,8 @@ from importlib.resources import files
 
 import pytest
 
-from groundup.suites.nl2repobench.recipe import Recipe, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.recipe import Recipe, shipped_recipes
+from groundup_factory.recipes.files import recipe_text
 from groundup_factory.recipes.stubs import Stub
 
 RECIPES = shipped_recipes()

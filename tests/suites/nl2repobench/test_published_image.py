@@ -13,7 +13,7 @@ from groundup.grading.library.hidden import HiddenTests
 from groundup.suites.nl2repobench.official import NL2RepoOfficialGrader
 from groundup.suites.nl2repobench.official_workspace import Image, lay_out, write_image
 from groundup.suites.nl2repobench.published_image import PublishedFiles, PublishedImage, graded_edits
-from groundup.suites.nl2repobench.recipe import PublishedRun, parse_recipe, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.recipe import PublishedRun, shipped_recipes
 from groundup.trees.edits import FileEdit, applied, sha256_of
 from tests.grading.library.laboratory import HostBuilder, write_tree
 from tests.sandbox.fake import FakeProvider
@@ -137,13 +137,6 @@ async def test_official_builds_the_revision_of_the_image(tmp_path: Path) -> None
 
     assert builder.asked == [recipe.image_request()] != [recipe.source_request()]
     assert layers.keys() == {"python", "source"}
-
-
-def test_recipes_keep_what_they_know() -> None:
-    """The account is written and read again as it was, quotes and line ends of its rules with it."""
-    for task in ("justext", "records", "pyperclip", "jsonlines"):
-        recipe = shipped_recipes()[task]
-        assert parse_recipe(recipe_text(recipe), task) == recipe
 
 
 async def test_a_missing_name_loses_its_own_test(laboratory: Laboratory) -> None:

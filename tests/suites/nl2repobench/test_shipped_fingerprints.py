@@ -4,7 +4,7 @@ from pathlib import Path
 
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.recipe import shipped_recipes
-from groundup.suites.nl2repobench.shipped import fingerprint_of, shipped_fingerprint
+from groundup.suites.nl2repobench.shipped import shipped_fingerprint
 from groundup.suites.nl2repobench.suite import create
 from groundup.trees.fingerprints import LEAST
 
@@ -20,12 +20,3 @@ def test_shipped_fingerprints_can_be_read(tmp_path: Path) -> None:
             assert len(fingerprint.all_prints) > LEAST
             assert create(Settings(cache_dir=tmp_path)).fingerprint(tasks[name]) == fingerprint
     assert shipped_fingerprint("no-such-task") is None
-
-
-def test_what_an_original_vendors_and_tests_is_not_its_own(tmp_path: Path) -> None:
-    """Libraries that it brings along may be had under their own names."""
-    recipe = shipped_recipes()["bleach"]
-    for name in ("bleach/one.py", "bleach/_vendor/html5lib/two.py", "tests/test_three.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(Path(__file__).read_bytes())
-    assert list(fingerprint_of(recipe, tmp_path).files) == ["bleach/one.py"]

@@ -7,12 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from groundup.domain.errors import TaskError
 from groundup.episodes.attempt import graded_unless_starved
 from groundup.grading.library.hidden import FalseRecord
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.suites.base import Graded
-from groundup.suites.nl2repobench.recipe import parse_recipe, recipe_text
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY
 from tests.suites.nl2repobench.trials import RECIPE, Trial, passed
 
@@ -104,12 +102,3 @@ async def test_a_timed_test_that_passes_in_the_check_is_a_reason_too(trial: Tria
 
     assert 0 < passed(graded) < EXPECTED_TESTS - 1
     assert graded.repeat_alone == (loud == 1)
-
-
-def test_a_recipe_names_its_timed_tests() -> None:
-    """They are written and read, and a name that is no expected test is refused."""
-    text = recipe_text(RECIPE_WITH_TIMED)
-
-    assert parse_recipe(text, "calc.toml").tests.timed == (TIMED,)
-    with pytest.raises(TaskError, match="test_divide"):
-        parse_recipe(text.replace(f'timed = ["{TIMED}', 'timed = ["tests/test_calc.py::test_divide'), "calc.toml")

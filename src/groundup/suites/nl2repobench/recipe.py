@@ -3,15 +3,14 @@
 docs/developers/recipes.md explains the keys. Some recipes come with groundup.
 """
 
-import json
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from typing_extensions import override
@@ -315,17 +314,6 @@ def expected_seconds(recipe: Recipe | None) -> float:
     return 0.0 if recipe is None or recipe.frozen is None else recipe.frozen.duration_s
 
 
-def shard(recipes: Mapping[str, Recipe], number: int, of: int) -> list[str]:
-    """Return the tasks of part *number* (from 1) of *of* parts whose tests take about equally long."""
-    parts: list[list[str]] = [[] for _ in range(of)]
-    seconds = [0.0] * of
-    for task in sorted(recipes, key=lambda task: (-expected_seconds(recipes[task]), task)):
-        least = seconds.index(min(seconds))
-        parts[least].append(task)
-        seconds[least] += expected_seconds(recipes[task])
-    return sorted(parts[number - 1])
-
-
 Kept = TypeVar("Kept", bound=Record)
 
 _SEPARATOR = "::"
@@ -369,92 +357,11 @@ def parse_recipe(text: str, origin: str) -> Recipe:
         ) from error
 
 
-def recipe_text(recipe: Recipe) -> str:
-    """Return the file of *recipe*: the same text for the same record, one test per line."""
-    fields = recipe.model_dump(
-        mode="json", exclude={"expected", "floor", "excluded", "differences", "twin"}, exclude_defaults=True
-    )
-    lines = [f"format = {recipe.format}", f"task = {_value(recipe.task)}"]
-    if recipe.notes:
-        lines.append(f"notes = {_value(recipe.notes)}")
-    source = {"kind": recipe.source.kind, **fields.pop("source")}
-    lines += _table("source", source)
-    for name in ("environment", "tests", "declared", "published", "image", "edits", "reasons", "frozen"):
-        lines += _table(name, fields.get(name) or {})
-    if recipe.twin is not None:
-        tailed = list(recipe.twin.tailed)
-        lines += _table("twin", {"runs": recipe.twin.runs, **({"tailed": tailed} if tailed else {})})
-        lines += [*_named_tests("twin.free", recipe.twin.free), *_named_tests("twin.leaning", recipe.twin.leaning)]
-    for name, tests in (("floor", recipe.floor), ("expected", recipe.expected)):
-        lines += _named_tests(name, tests)
-    for name, records in (("differences", recipe.differences), ("excluded", recipe.excluded)):
-        for record in records:
-            lines += ["", f"[[{name}]]"]
-            lines += [f"{key} = {_value(value)}" for key, value in record.model_dump(mode="json").items() if value]
-    return "\n".join(lines) + "\n"
-
-
-def _named_tests(name: str, tests: Collection[NumberedTest]) -> list[str]:
-    """Return a table with one list of test names per file; nothing where there are none."""
-    if not tests:
-        return []
-    lines = ["", f"[{name}]"]
-    for file, names in _grouped(tests).items():
-        lines += [f"{_value(file)} = [", *(f"    {_value(name)}," for name in names), "]"]
-    return lines
-
-
-def _grouped(tests: Iterable[NumberedTest]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for test in sorted(tests):
-        file, separator, name = test.id.partition(_SEPARATOR)
-        groups.setdefault(file + separator, []).append(str(NumberedTest(name, test.ordinal)))
-    return groups
-
-
 def _ungrouped(groups: Mapping[str, list[str]]) -> Iterable[NumberedTest]:
     for prefix, names in groups.items():
         for text in names:
             test = NumberedTest.parse(text)
             yield NumberedTest(prefix + test.id, test.ordinal)
-
-
-def _table(name: str, fields: Mapping[str, Any]) -> list[str]:
-    """Return a table, its own tables after its plain keys."""
-    if not fields:
-        return []
-    tables = {key: value for key, value in fields.items() if isinstance(value, dict)}
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in fields.items() if key not in tables]
-    if lines or not tables:
-        lines = ["", f"[{name}]", *lines]
-    for key, value in tables.items():
-        lines += _table(f"{name}.{_key(key)}", value)
-    return lines
-
-
-def _key(key: str) -> str:
-    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
-    return key if bare else _value(key)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return _list(list(value))
-    if isinstance(value, str):
-        # A JSON string is a TOML string, but for one control character that JSON leaves as it is.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return json.dumps(value)
-
-
-def _list(values: list[object]) -> str:
-    short = "[" + ", ".join(map(_value, values)) + "]"
-    if len(short) <= 100:
-        return short
-    return "[\n" + "".join(f"    {_inline(value)},\n" for value in values) + "]"
-
-
-def _inline(value: object) -> str:
-    return f"[{', '.join(map(_inline, value))}]" if isinstance(value, list) else _value(value)
 
 
 class RecipeFolder(Mapping[str, Recipe]):

@@ -1,5 +1,7 @@
 """Recipes as files."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,8 +9,11 @@ from hypothesis import strategies as st
 from groundup.domain.errors import TaskError
 from groundup.environments.requests import EditedSource
 from groundup.grading.library.hidden import NumberedTest
-from groundup.suites.nl2repobench.recipe import Excluded, Why, parse_recipe, recipe_text, shipped_recipes
+from groundup.suites.nl2repobench.listing import summarized
+from groundup.suites.nl2repobench.recipe import Excluded, Why, parse_recipe, shipped_recipes
 from groundup.trees.edits import FileEdit
+from groundup_factory.recipes.files import fingerprint_of, recipe_text
+from tests.suites.nl2repobench.test_timed import RECIPE_WITH_TIMED, TIMED
 from tests.suites.nl2repobench.trials import RECIPE
 
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
@@ -101,3 +106,36 @@ def test_another_interpreter_stands_in_for_the_recipe_s_own() -> None:
     assert (recipe.environment.python, recipe.environment.has_stand_in) == ("3.13", True)
     assert not shipped_recipes()["sqlparse"].environment.has_stand_in
     assert not shipped_recipes("3.10")["sqlparse"].environment.has_stand_in
+
+
+def test_a_recipe_names_its_timed_tests() -> None:
+    """They are written and read, and a name that is no expected test is refused."""
+    text = recipe_text(RECIPE_WITH_TIMED)
+
+    assert parse_recipe(text, "calc.toml").tests.timed == (TIMED,)
+    with pytest.raises(TaskError, match="test_divide"):
+        parse_recipe(text.replace(f'timed = ["{TIMED}', 'timed = ["tests/test_calc.py::test_divide'), "calc.toml")
+
+
+def test_recipes_keep_what_they_know() -> None:
+    """The account is written and read again as it was, quotes and line ends of its rules with it."""
+    for task in ("justext", "records", "pyperclip", "jsonlines"):
+        recipe = shipped_recipes()[task]
+        assert parse_recipe(recipe_text(recipe), task) == recipe
+
+
+@pytest.mark.parametrize("task", shipped_recipes())
+def test_the_head_of_a_draft_says_what_the_whole_draft_does(task: str) -> None:
+    """It has neither a lock nor expected tests."""
+    recipe = shipped_recipes()[task]
+    draft = recipe.but(environment=recipe.environment.but(lock={}), frozen=None, expected=frozenset())
+    assert summarized(recipe_text(draft)) == draft.summary()
+
+
+def test_what_an_original_vendors_and_tests_is_not_its_own(tmp_path: Path) -> None:
+    """Libraries that it brings along may be had under their own names."""
+    recipe = shipped_recipes()["bleach"]
+    for name in ("bleach/one.py", "bleach/_vendor/html5lib/two.py", "tests/test_three.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(Path(__file__).read_bytes())
+    assert list(fingerprint_of(recipe, tmp_path).files) == ["bleach/one.py"]

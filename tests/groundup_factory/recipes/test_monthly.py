@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from groundup.suites.nl2repobench.recipe import expected_seconds, shard, shipped_recipes
+from groundup.suites.nl2repobench.recipe import expected_seconds, shipped_recipes
 from groundup.workflows.workflow import read_workflow
+from groundup_factory.recipes.table import shard
 
 WORKFLOW = Path(__file__).parents[3] / ".github" / "workflows" / "recipes.yml"
 
