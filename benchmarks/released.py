@@ -25,7 +25,6 @@ from groundup.suites.nl2repobench.published_image import graded_edits
 from groundup.suites.nl2repobench.recipe import Recipe, RepositorySource, shipped_recipes
 from groundup.trees.digest import entry_digests, tree_digest
 from groundup.trees.edits import FileEdit, RuleError, Step, applied, sha256_of
-from groundup_factory.recipes.files import recipe_text
 
 _BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 _SETUP = "setup.cfg"
@@ -194,6 +193,8 @@ RECIPES = Path(__file__).parents[1] / "src" / "groundup" / "suites" / "nl2repobe
 
 async def main(arguments: Sequence[str]) -> None:
     """Print what is found of each task, and write it into the recipes where that is asked."""
+    from groundup_factory.recipes.files import recipe_text
+
     settings = load()
     async with opened_context(settings) as context:
         for recipe in (shipped_recipes()[name] for name in arguments if name != "--write"):

@@ -44,8 +44,6 @@ class ExtensionPackage(NamedTuple):
         )
 
 
-_RECIPES = {"recipe": "Make and check recipes, which hold what strict grading needs."}
-"""A group to which two packages add."""
 EXTENSIONS = (
     ExtensionPackage(
         "groundup_board",
@@ -103,7 +101,7 @@ EXTENSIONS = (
             "recipe table": "cli.recipe:table",
             "audit": "cli.audit:audit",
         },
-        groups={"curate": "Make tasks out of repositories.", **_RECIPES},
+        groups={"curate": "Make tasks out of repositories."},
         offers={"audit": "auditing", "curate_set": "api"},
     ),
     ExtensionPackage(
@@ -117,7 +115,7 @@ EXTENSIONS = (
         "groundup_integrity",
         "checking whether results are to be believed",
         commands={"recipe freshen": "cli:freshen"},
-        groups=_RECIPES,
+        groups={},
         adds=("checker", "fresh maker"),
     ),
     ExtensionPackage(
@@ -159,6 +157,5 @@ def require(name: str, what: str) -> None:
 
 
 def owner_of(words: str) -> ExtensionPackage | None:
-    """Return the package of a command or a group, one that is here if any; None: it is groundup's own."""
-    owners = [one for one in EXTENSIONS if words in one.commands or words in one.groups]
-    return min(owners, key=lambda one: not one.present(), default=None)
+    """Return the package of a command or a group of commands; None: it is groundup's own."""
+    return next((one for one in EXTENSIONS if words in one.commands or words in one.groups), None)

@@ -118,6 +118,7 @@ GROUPS = {
     "data": "Fetch the published data of benchmarks.",
     "registry": "Record which packages exist in registries.",
     "models": "Try a model before a run relies on it.",
+    "recipe": "Make and check recipes, which hold what strict grading needs.",
     "task": "Make tasks and check them: curate, recipe, audit, image.",
     "machine": "Prepare machines: doctor, warm, fleet, clean.",
 }
@@ -213,16 +214,18 @@ def _member(name: str) -> Member:
 
 
 def _group(name: str, purpose: str) -> Member:
+    prefix = f"{name} "
+
     def build() -> CommandPanel:
         app = typer.Typer(name=name, cls=CommandPanel, help=purpose, context_settings=_HELP)
-        prefix = f"{name} "
         members = {one: _member(one) for one in GATHERED.get(name, ())}
         known = [one for one in every_command(absent=True) if one.startswith(prefix)]
         members |= {one.removeprefix(prefix): _member(one) for one in known}
         here = tuple(one for one in members if not members[one].is_absent)
         return group(app, members, {"Commands": here}, members.keys() - here)
 
-    return Member(lambda: purpose, build)
+    here = name in GATHERED or any(one.startswith(prefix) for one in every_command())
+    return Member(lambda: purpose, build, is_absent=not here)
 
 
 def _command(name: str) -> Member:
