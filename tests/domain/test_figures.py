@@ -1,8 +1,10 @@
 """Figures as people read them: one home for all tables, pages and messages."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
-from groundup.domain.figures import amount, money, percent, size
+from groundup.domain.figures import amount, minute, money, percent, size
 from groundup.domain.verdicts import (
     GraderIdentity,
     Score,
@@ -85,3 +87,9 @@ def test_an_attempt_stands_in_one_word_for_all_tables() -> None:
     half = nothing.but(score=Score(numerator=1, denominator=2))
     told = [got(half), got(nothing), got(failed), got(None), got(None, is_pending=True)]
     assert told == ["50.0 % (1/2)", "with nothing to count (0/0)", "infrastructure", "not attempted", "pending"]
+
+
+def test_a_moment_is_told_in_utc_with_its_zone() -> None:
+    """`runs` said local time without a word, beside ids in UTC."""
+    there = datetime(2026, 11, 30, 23, 30, tzinfo=timezone(-timedelta(hours=2)))
+    assert minute(there) == "2026-12-01 01:30 UTC"

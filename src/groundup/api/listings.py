@@ -10,6 +10,7 @@ from typing import Generic, TypeVar, overload
 from groundup.api.flags import AnyPath
 from groundup.api.folders import run_folder
 from groundup.domain.errors import GroundupError, UsageError
+from groundup.domain.figures import minute
 from groundup.domain.limits import Limits
 from groundup.domain.names import count, printable, unknown
 from groundup.domain.records import Record
@@ -234,7 +235,7 @@ def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None
             one.suite,
             one.subject,
             one.score,
-            f"{one.began.astimezone():%Y-%m-%d %H:%M}" if one.began else "",
+            minute(one.began) if one.began else "",
             "?" if one.pending is None else str(one.pending),
         )
         for one in found

@@ -3,6 +3,8 @@
 Nothing is rounded to what it is not: all and nothing, and no cost, are shown only where they are exact.
 """
 
+from datetime import UTC, datetime
+
 
 def amount(number: float) -> str:
     """Return a count without a point, and a sum of shares with three digits after it."""
@@ -23,6 +25,11 @@ def money(usd: float, digits: int = 4) -> str:
     """Return a sum in USD."""
     shown = f"{usd:.{digits}f}"
     return f"<${10**-digits:.{digits}f}" if usd > 0 and float(shown) == 0 else f"${shown}"
+
+
+def minute(moment: datetime) -> str:
+    """Return a moment to the minute, in UTC as ids of runs have it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def size(count: float) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 
-from groundup.domain.figures import percent
+from groundup.domain.figures import minute, percent
 from groundup.domain.names import printable
 from groundup.domain.version import __version__
 from groundup.reports.document import Report
@@ -28,7 +28,7 @@ def templates(package: str = _HOME) -> Environment:
     """Return the templates of *package*, which may extend and import those of reports."""
     loaders = [PackageLoader(name) for name in dict.fromkeys((package, _HOME))]
     made = Environment(loader=ChoiceLoader(loaders), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made.filters.update(percent=percent, printable=printable)
+    made.filters.update(percent=percent, printable=printable, minute=minute)
     made.globals.update(between=between, version=__version__, narrow=NARROW)
     return made
 
@@ -61,9 +61,7 @@ def _text(package: str, name: str) -> str:
 def page(report: Report, views: Iterable[View]) -> str:
     """Return *report* as an HTML document; *views* are its tables."""
     title = ", ".join(run.run_id for run in report.runs[:4]) + (" and more" if len(report.runs) > 4 else "")
-    said = [
-        f"{run.run_id}: {'; '.join(origin(run))}; begun {run.created_at:%Y-%m-%d %H:%M} UTC" for run in report.runs
-    ]
+    said = [f"{run.run_id}: {'; '.join(origin(run))}; begun {minute(run.created_at)}" for run in report.runs]
     tables = [view for view in views if view.columns or view.below]
     return one_file(
         "report.html", "report.js", title=title, said=said, runs=report.runs, plots=plots_of(report), tables=tables

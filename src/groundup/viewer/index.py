@@ -35,7 +35,7 @@ from groundup.store.records import FleetFile, VerdictLine
 from groundup.trees.walking import open_regular
 
 NAME = ".groundup-index.sqlite"
-_FORMAT = 4
+_FORMAT = 5
 _QUICKLY = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
 """It can be made again, so no write waits for the disk."""
 _SCHEMA = """
@@ -210,7 +210,7 @@ class RunIndex:
         """
         worst = "FROM attempts WHERE run = one.run AND task = one.task ORDER BY counted IS NULL, counted, number"
         query = (
-            "SELECT task, count(*), avg(counted) AS mean, group_concat(DISTINCT standing), "  # noqa: S608 - words of ours
+            "SELECT task, count(*), avg(counted) AS mean, json_group_array(DISTINCT standing), "  # noqa: S608 - words of ours
             f"(SELECT number {worst} LIMIT 1), (SELECT row {worst} LIMIT 1) FROM attempts one "
             "WHERE run = ? AND instr(lower(task), lower(?)) AND (? = '' OR stage = ?) "
             "GROUP BY task ORDER BY mean IS NULL, mean, task LIMIT ? OFFSET ?"
@@ -219,7 +219,7 @@ class RunIndex:
         found = []
         for task, count, counted, standings, number, text in self._rows(query, values):
             row = AttemptRow.model_validate_json(text)
-            words = tuple(map(_standing_words, standings.split(","))) if count > 1 else (standing_words(row),)
+            words = tuple(json.loads(standings))
             found.append(
                 TaskRow(
                     task=task, attempts=count, counted=counted, standings=words, why=row_words(row), worst=number
@@ -356,10 +356,6 @@ _CAUSES_SHOWN = 40
 """Of so many attempts, the worst, pages say causes; the tests of all would take long to read at each change."""
 
 
-def _standing_words(standing: str) -> str:
-    return standing.replace("_", " ")
-
-
 def run_report(path: Path) -> RunReport:
     """Return the report on the run in the folder *path*. Raises `UsageError` for one that cannot be read."""
     folder = RunFolder(path)
@@ -427,7 +423,7 @@ def _attempt_rows(run: str, rows: Iterable[AttemptRow]) -> Iterator[tuple[object
             run,
             row.task,
             row.index,
-            row.standing,
+            standing_words(row),
             row.counted,
             stage_of(row),
             row.model_dump_json(exclude_defaults=True),
