@@ -37,7 +37,9 @@ class Settings(SettingRecord):
         default=None, description="where pulled data of suites lies (default: in the cache)"
     )
     output: Path = Field(default=Path("runs"), description="where run folders are made")
-    jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="attempts graded at once")
+    jobs: int = Field(
+        default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, description="attempts graded at once"
+    )
     agent_jobs: int | None = Field(
         default=None, ge=1, description="attempts that agents make at once (default: as jobs)"
     )

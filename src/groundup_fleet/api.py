@@ -15,6 +15,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.names import is_loopback
 from groundup.domain.version import __version__
 from groundup.runs.scheduler import machine_memory_mb
+from groundup.settings import load
 from groundup_fleet.clusters import (
     NodeSize,
     NodesWanted,
@@ -29,8 +30,6 @@ from groundup_fleet.clusters import (
 from groundup_fleet.driver import DaskFleet, connected
 from groundup_fleet.flags import FleetFlags
 from groundup_fleet.node import NodeIdentity
-
-_SHARE = 0.8
 
 
 def wanted(flags: FleetFlags) -> NodesWanted:
@@ -49,9 +48,13 @@ def wanted(flags: FleetFlags) -> NodesWanted:
     return NodesWanted(
         minimum=most if least is None else least,
         maximum=most,
-        size=NodeSize(_slots(flags), memory_mb or int(machine_memory_mb() * _SHARE) // max(local, 1)),
+        size=NodeSize(_slots(flags), memory_mb or _memory_mb() // max(local, 1)),
         slurm=_words(flags.get("slurm_option")) if slurm else None,
     )
+
+
+def _memory_mb() -> int:
+    return int(machine_memory_mb() * load().memory_share)
 
 
 def _slots(flags: FleetFlags) -> int:
@@ -94,7 +97,7 @@ async def _until_ended(work: Coroutine[None, None, None]) -> None:
 def join_fleet(address: str, slots: int | None, memory_mb: int | None, report: Report) -> None:
     """Be a node until ^C or the scheduler's end; *address* `-` reads it from standard input."""
     found = parsed(sys.stdin.read(), "standard input") if address == "-" else read_address(address)
-    size = NodeSize(slots or len(os.sched_getaffinity(0)), memory_mb or int(machine_memory_mb() * _SHARE))
+    size = NodeSize(slots or len(os.sched_getaffinity(0)), memory_mb or _memory_mb())
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(join(found, size, report))
 

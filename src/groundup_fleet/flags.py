@@ -7,7 +7,9 @@ from groundup.api.flags import AnyPath, FlagHelp, Names, Time
 Slots = Annotated[int | None, FlagHelp("Attempts at once on a node (default: its processors).", "Nodes", least=1)]
 MemoryMb = Annotated[
     int | None,
-    FlagHelp("Memory of a node's attempts, in MiB (default: most of the machine's).", "Nodes", least=1),
+    FlagHelp(
+        "Memory of a node's attempts, in MiB (default: its share by the setting memory_share).", "Nodes", least=1
+    ),
 ]
 
 

@@ -58,6 +58,13 @@ def test_a_misspelt_variable_is_named_once(tmp_path: Path) -> None:
     assert ended.returncode == 0
 
 
+def test_as_many_attempts_are_graded_at_once_as_there_are_processors_for_this_process(tmp_path: Path) -> None:
+    """A job of a cluster has some of its machine's; all of them were counted."""
+    program = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); import groundup.settings as s; "
+    ended = shell(f'"{sys.executable}" -c "{program}print(s.Settings().jobs)"', tmp_path)
+    assert (ended.stdout, ended.stderr) == ("1\n", "")
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may enter everything")
 def test_a_home_of_somebody_else_is_named(tmp_path: Path) -> None:
     """As `sudo -u` leaves it; each command failed elsewhere, at a file that nobody knows."""
