@@ -9,7 +9,7 @@ from groundup.domain.verdicts import TRIED
 from groundup.grading.guesses import AnsweredRequest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources, block_end
-from groundup_origins.probable import depth, only, pieces, probable_place
+from groundup_origins.probable import depth, pieces, probable_place
 
 _NOT_FOUND = ("404", "405")
 _ABSENT = re.compile(
@@ -27,6 +27,8 @@ _STATUSES = (
 _NO_SUCH_KEY = "The browser (or proxy) sent a request that this server could not understand."
 """What Flask answers with 400 where the service reads a part of a request that is not there."""
 _READ_PART = re.compile(r"\brequest\.(?:args|form|values|files|cookies)\[")
+_FEW = 3
+"""Lines that may be told in place of one."""
 _STATEMENT_LINES = 6
 _CONDITION = re.compile(r"^\s*(?:\} else )?(?:if|elif|else if|unless|while|except|catch)\b")
 _ABSENT_FIELD = re.compile(
@@ -44,7 +46,10 @@ _KEY = re.compile(r"[\"'](?P<quoted>\w+)[\"']\s*[:,)\]]|(?<![\w.])(?P<named>\w+)
 
 
 def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
-    """Return the line of a service that lost a test, by its last answer; "" where that is not clear."""
+    """Return the line of a service that lost a test, by its last answer; "" where that is not clear.
+
+    It is one line, unless nothing else is known of the test: up to three then, where some are alike.
+    """
     if answer.handler is None:
         like = sources.route_like(answer.method, answer.address) if answer.status in _NOT_FOUND else None
         return sources.shown(*like) if like is not None else ""
@@ -53,13 +58,22 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
     spans = [answer.handler, *_helpers([answer.handler], sources)]
     further = _helpers(spans, sources)
     got, wanted = _statuses(result.message, result.demand, answer.status)
-    return (
-        _check_place(got, wanted, sources, spans)
-        or _check_place(got, wanted, sources, further)
-        or _status_place(got, answer.body, sources, [*spans, *further])
-        or probable_place(result.message, result.demand, sources)
-        or _field_place(result.message, result.demand, sources, spans)
-    )
+    for most in (1,) if result.probably else (1, _FEW):
+        place = (
+            _few(sources, most, _checks(got, wanted, sources, spans))
+            or _few(sources, most, _checks(got, wanted, sources, further))
+            or _few(sources, most, _giving_status(got, answer.body, sources, [*spans, *further]))
+            or probable_place(result.message, result.demand, sources)
+            or _field_place(result.message, result.demand, sources, spans, most)
+        )
+        if place:
+            return place
+    return ""
+
+
+def _few(sources: Sources, most: int, places: Sequence[tuple[str, int]]) -> str:
+    """Return places, one a line; "" where they are too many to say anything."""
+    return "\n".join(sources.shown(*place) for place in places) if len(places) <= most else ""
 
 
 def _helpers(spans: Sequence[tuple[str, int, int]], sources: Sources) -> list[tuple[str, int, int]]:
@@ -95,18 +109,17 @@ def _asserted(message: str, demand: str) -> str:
     return "\n".join([*(compared or [message]), *(line for line in lines if line.startswith(("left ", "right ")))])
 
 
-def _status_place(status: str, answer: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
-    """Return the one line in *spans* that gives a status that a test did not want; "" where it is not clear.
-
-    Among several, the text of the *answer* decides.
-    """
+def _giving_status(
+    status: str, answer: str, sources: Sources, spans: Sequence[tuple[str, int, int]]
+) -> list[tuple[str, int]]:
+    """Return the lines in *spans* that give a status that a test did not want; the text of the *answer* decides."""
     if not status:
-        return ""
+        return []
     if status >= "500":
-        return only(sources, _inside(sources.lines_with(_ABSENT), spans))
+        return _inside(sources.lines_with(_ABSENT), spans)
     if status == "400" and _NO_SUCH_KEY in answer:
-        return only(sources, _inside(sources.lines_with(_READ_PART), spans))
-    return only(sources, _saying(answer, _inside(sources.lines_with(_giving(status)), spans), sources))
+        return _inside(sources.lines_with(_READ_PART), spans)
+    return _saying(answer, _inside(sources.lines_with(_giving(status)), spans), sources)
 
 
 def _saying(answer: str, places: list[tuple[str, int]], sources: Sources) -> list[tuple[str, int]]:
@@ -135,24 +148,27 @@ def _statement(path: str, number: int, sources: Sources) -> str:
     return text
 
 
-def _check_place(got: str, wanted: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
-    """Return the condition before the one line in *spans* that refuses as a test wanted; "" where it is not clear.
+def _checks(
+    got: str, wanted: str, sources: Sources, spans: Sequence[tuple[str, int, int]]
+) -> list[tuple[str, int]]:
+    """Return the conditions before the lines in *spans* that refuse as a test wanted.
 
     The service took what it should have refused.
     """
     if not (got.startswith("2") and wanted.startswith("4")):
-        return ""
-    places = _inside(sources.lines_with(_giving(wanted)), spans)
-    if len(places) != 1:
-        return ""
-    path, number = places[0]
+        return []
+    return [_condition(*place, sources, spans) for place in _inside(sources.lines_with(_giving(wanted)), spans)]
+
+
+def _condition(path: str, number: int, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> tuple[str, int]:
+    """Return the condition on which a line runs, in its function; the line itself where there is none."""
     first = next(begins for file, begins, ends in spans if file == path and begins <= number <= ends)
     inner = depth(sources.text(path)[number - 1])
     for at in range(number, first, -1):
         line = sources.text(path)[at - 1]
         if _CONDITION.match(line) and (at == number or depth(line) < inner):
-            return sources.shown(path, at)
-    return sources.shown(path, number)
+            return path, at
+    return path, number
 
 
 def _giving(status: str) -> re.Pattern[str]:
@@ -164,8 +180,10 @@ def _giving(status: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9])(?:HTTP_|Http|SC_)?(?:{'|'.join(words)})(?![0-9])")
 
 
-def _field_place(message: str, demand: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> str:
-    """Return the one line in *spans* that writes the field of an answer that a test looked at; "" where unclear.
+def _field_place(
+    message: str, demand: str, sources: Sources, spans: Sequence[tuple[str, int, int]], most: int
+) -> str:
+    """Return the lines in *spans* that write the field of an answer that a test looked at, not more than *most*.
 
     Of a field that is not there it is the line of the one whose name is most like it.
     """
@@ -181,7 +199,7 @@ def _field_place(message: str, demand: str, sources: Sources, spans: Sequence[tu
                 for key in _KEY.finditer(sources.line(path, number)):
                     written.setdefault(key["quoted"] or key["named"], []).append((path, number))
             like = name if name in written else _most_like(name, written) if absent else ""
-            if place := only(sources, [*dict.fromkeys(written.get(like, ()))]):
+            if place := _few(sources, most, [*dict.fromkeys(written.get(like, ()))]):
                 return place
     return ""
 

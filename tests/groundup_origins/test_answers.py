@@ -79,13 +79,22 @@ MANY_CALLS = (
             "app.py:7: raise Problem(422, 'invalid', f'the {mail} is not valid')",
         ),
         ('{"code":"other"}', ""),
-        ("", ""),
+        (
+            "",
+            "app.py:7: raise Problem(422, 'invalid', f'the {mail} is not valid')\n"
+            "app.py:19: raise Problem(422, 'conflict', 'exists already')",
+        ),
     ],
 )
 def test_the_text_of_an_answer_decides_among_lines_of_one_status(answer: str, place: str) -> None:
-    """All functions that are called count, also a fifth; of a text that none of them has no line is told."""
+    """All functions that are called count, also a fifth; of a text that none of them has no line is told.
+
+    Without one both are, unless a second run told lines.
+    """
     asked = lost(f"last exchange: POST /mails, sent {{}} -> 422 {answer}").but(message="assert 422 == 409")
     assert of_service({TEST: asked}, b"", Sources({"app.py": MANY_CALLS}))[TEST].probably == place
+    ran = of_service({TEST: asked.but(probably="app.py:2: ran")}, b"", Sources({"app.py": MANY_CALLS}))
+    assert ran[TEST].probably == "\n".join([*([place] if answer and place else []), "app.py:2: ran"])
 
 
 @pytest.mark.parametrize(
