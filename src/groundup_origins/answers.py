@@ -38,6 +38,8 @@ _ABSENT_FIELD = re.compile(
     re.MULTILINE,
 )
 """How tests tell that an answer lacks a field."""
+_FAILING = re.compile(r"^    (.+)\nE ", re.MULTILINE)
+"""In a traceback, the statement that failed."""
 _READ_FIELD = re.compile(
     r"(?:\[\s*|\b(?:get\w*|path|has|body|at|jsonPath|opt\w*)\(\s*)[\"'](?:\$\.|/)?(?P<key>[A-Za-z_][\w-]*)[\"']"
 )
@@ -64,7 +66,7 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
             or _few(sources, most, _checks(got, wanted, sources, further))
             or _few(sources, most, _giving_status(got, answer.body, sources, [*spans, *further]))
             or probable_place(result.message, result.demand, sources)
-            or _field_place(result.message, result.demand, sources, spans, most)
+            or _field_place(result, sources, spans, most)
         )
         if place:
             return place
@@ -112,7 +114,7 @@ def _asserted(message: str, demand: str) -> str:
 def _giving_status(
     status: str, answer: str, sources: Sources, spans: Sequence[tuple[str, int, int]]
 ) -> list[tuple[str, int]]:
-    """Return the lines in *spans* that give a status that a test did not want; the text of the *answer* decides."""
+    """Return the lines in *spans* that give a status that no test wanted; the text of the *answer* decides."""
     if not status:
         return []
     if status >= "500":
@@ -180,17 +182,15 @@ def _giving(status: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9])(?:HTTP_|Http|SC_)?(?:{'|'.join(words)})(?![0-9])")
 
 
-def _field_place(
-    message: str, demand: str, sources: Sources, spans: Sequence[tuple[str, int, int]], most: int
-) -> str:
+def _field_place(result: Result, sources: Sources, spans: Sequence[tuple[str, int, int]], most: int) -> str:
     """Return the lines in *spans* that write the field of an answer that a test looked at, not more than *most*.
 
     Of a field that is not there it is the line of the one whose name is most like it.
     """
-    absent = next(
-        (next(filter(None, one.groups())) for one in _ABSENT_FIELD.finditer(_asserted(message, demand))), ""
-    )
-    statement = "\n".join(line for line in demand.splitlines() if line.startswith("> "))
+    asserted = _asserted(result.message, result.demand)
+    absent = next((next(filter(None, one.groups())) for one in _ABSENT_FIELD.finditer(asserted)), "")
+    shown = [line for line in result.demand.splitlines() if line.startswith("> ")]
+    statement = "\n".join(shown or _FAILING.findall(result.detail)[-1:])
     names = [absent] if absent else [one["key"] for one in _READ_FIELD.finditer(statement)][::-1]
     for name in dict.fromkeys(names):
         for some in (spans[:1], spans):

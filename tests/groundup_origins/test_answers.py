@@ -38,8 +38,11 @@ def test_a_field_of_an_answer_names_the_line_that_writes_it() -> None:
     )
     absent = read.but(message="KeyError: 'total_likes'", demand="last exchange: GET /boats -> 200 {}")
     unknown = read.but(message="KeyError: 'owner'", demand="last exchange: GET /boats -> 200 {}")
-    found = [of_service({TEST: one}, b"", sources)[TEST].probably for one in (read, absent, unknown)]
-    assert found == ['app.py:7: "count": str(3),', 'app.py:8: "like_total": 2,', ""]
+    traced = read.but(
+        demand=absent.demand, detail="t.py:9: in test_a\n    assert told['count'] == 3\nE   assert '3' == 3"
+    )
+    found = [of_service({TEST: one}, b"", sources)[TEST].probably for one in (read, absent, unknown, traced)]
+    assert found == ['app.py:7: "count": str(3),', 'app.py:8: "like_total": 2,', "", 'app.py:7: "count": str(3),']
 
 
 def test_what_should_have_been_refused_leads_to_the_check_two_calls_away() -> None:
