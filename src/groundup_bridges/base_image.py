@@ -4,11 +4,13 @@ The same programs make the same image. Agents take it without an engine (`--agen
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from groundup.domain.errors import UsageError
+from groundup.domain.names import unknown
 from groundup.sandbox.bubblewrap import listed_system
-from groundup.sandbox.debian import RECORDS, files_of, packages, with_needs
+from groundup.sandbox.debian import RECORDS, Package, files_of, packages
 from groundup.store.ownership import refuse_full
 from groundup_bridges.images import Image, ImageStore, LayerFiles, tagged
 
@@ -89,3 +91,21 @@ def build_base(name: str, destination: Path, wanted: Collection[str] = ()) -> st
     with ImageStore(destination / ".building") as store:
         image = Image([store.layer(files)], {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"})
         return tagged(name, store.write(image, name, destination))
+
+
+def with_needs(known: Mapping[str, Package], wanted: Collection[str]) -> list[Package]:
+    """Return the packages *wanted* with all that they need. Raises `UsageError` for one that is not installed."""
+    providers = {virtual: one.name for one in known.values() for virtual in one.provides}
+    found: dict[str, Package] = {}
+    waiting = list(wanted)
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"{unknown('installed package', name, known)}; install it first")
+    while waiting:
+        one = known[waiting.pop()]
+        if one.name not in found:
+            found[one.name] = one
+            for choice in one.needs:
+                named = (providers.get(name, name) if name not in known else name for name in choice)
+                waiting += [name for name in named if name in known][:1]
+    return sorted(found.values(), key=lambda one: one.name)

@@ -4,13 +4,13 @@ import shutil
 from pathlib import Path
 
 from groundup.environments.checkouts import RepositoryOrigin
-from groundup.environments.git import GitRepository
 from groundup.settings import Settings
 from groundup.suites.nl2repobench.own_suite import BUNDLE
 from groundup.suites.nl2repobench.recipe import Recipe, RecipeSource, RepositorySource
 from groundup_factory.instances.repositories import check_out_listed
 from groundup_factory.recipes.candidates import open_index, parse_source
 from groundup_factory.recipes.drafting import UnpublishedLibrary
+from groundup_factory.recipes.history import GitHistory
 from groundup_factory.recipes.originals import newest_release
 from groundup_factory.set_entries import SetWish, identity
 
@@ -24,7 +24,7 @@ async def original_of(
     if wish.kind == "git":
         origin = await check_out_listed(wish.what, wish.commit, work / "tree", work, settings.git_mirror)
         return UnpublishedLibrary(wish.name, f"git:{wish.what}@{origin.commit}"), origin
-    ours = GitRepository(work / "snapshot.git")
+    ours = GitHistory(work / "snapshot.git")
     await ours.create()
     bundle = work / f"{wish.name}{BUNDLE}"
     commit = await ours.snapshot(Path(wish.what), bundle)

@@ -9,17 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from groundup.environments.checkouts import RepositoryOrigin
-from groundup.environments.git import GitRepository
 from groundup.episodes.backends import opened_context
 from groundup.settings import Settings
-from groundup.store.ownership import copy_folder_made, digest_of_entry
+from groundup.store.ownership import digest_of_entry, note_made, refuse_others
 from groundup.suites.repogenesis.tasks import README, REFERENCES, TASK_FILE, TASKS, parse_task
 from groundup.suites.sets import SetRefetch, SetTask
+from groundup.trees.digest import tree_digest
 from groundup.trees.scratch import scratch_folder
-from groundup.trees.walking import read_regular
+from groundup.trees.walking import read_regular, remove_tree
 from groundup.trees.writer import copy_tree, disk_errors, in_thread
 from groundup_factory.filters import facts_of, refuse
 from groundup_factory.instances.repositories import check_out_listed
+from groundup_factory.recipes.history import GitHistory
 from groundup_factory.services.making import MadeService, OriginalService, make_service
 from groundup_factory.services.proving import ProofRules
 from groundup_factory.set_entries import (
@@ -113,7 +114,7 @@ async def _original(wish: SetWish, work: Path, settings: Settings) -> Repository
     """Write the original of an entry to `tree` in *work*; a folder as it lies there, without what it ignores."""
     if wish.kind == "git":
         return await check_out_listed(wish.what, wish.commit, work / "tree", work, settings.git_mirror)
-    ours = GitRepository(work / "snapshot.git")
+    ours = GitHistory(work / "snapshot.git")
     await ours.create()
     commit = await ours.snapshot(Path(wish.what), work / "snapshot.bundle")
     await ours.export(commit, work / "tree", work)
@@ -155,3 +156,17 @@ def _taken_over(same: EarlierTask, walk: EntryWalk, place: SetPlace) -> MadeTask
         reference = same.folder / REFERENCES / same.task.id
         _put(task, reference, same.task.id, same.task.refetch, place.folder)
     return MadeTask(same.task.id, same.task.tests, same.task.left_out)
+
+
+def copy_folder_made(source: Path, path: Path) -> None:
+    """Copy the folder *source* to *path*, as `write_made` writes. What an interruption left is replaced."""
+    partial = path.with_name(f".{path.name}.partial")
+    remove_tree(partial)
+    copy_tree(source, partial)
+    digest = tree_digest(partial).digest
+    if digest_of_entry(path) != digest:
+        refuse_others(path)
+        note_made(path, digest)
+        remove_tree(path)
+        partial.rename(path)
+    remove_tree(partial)

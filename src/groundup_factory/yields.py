@@ -1,7 +1,7 @@
 """What became of the repositories of a set's list: how many survived each step, and why the others did not."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -9,7 +9,7 @@ from pydantic import Field
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.reports.plots import Plot, counts
+from groundup.reports.plots import Plot, PlotBar, PlotRow, coloured
 from groundup.suites.sets import SetKindName, read_manifest
 from groundup_factory.instance_sets import InstanceSets
 from groundup_factory.library_sets import LibrarySets
@@ -94,7 +94,7 @@ def plot_of(found: SetReport) -> Plot:
     languages = [row for row in found.rows if row.language != "all"]
     groups = {"asked for": {row.language: row.asked for row in languages}}
     groups |= {step: {row.language: row.survived[step] for row in languages} for step in found.steps}
-    return counts("yield", f"yield of {found.label}", groups)
+    return _counts("yield", f"yield of {found.label}", groups)
 
 
 def steps_of(kind: SetKindName) -> tuple[str, ...]:
@@ -152,3 +152,25 @@ def _names(one: SetEntry) -> set[str]:
     plain = one.entry.removesuffix("/").partition("==")[0].partition("@")[0].removesuffix(".git")
     parts = plain.split("/")
     return {plain, parts[-1], "/".join(parts[-2:]), one.task.partition("@")[0]}
+
+
+def _counts(name: str, title: str, groups: Mapping[str, Mapping[str, int]]) -> Plot:
+    """Return whole numbers as bars: of each group one for each series, in the same order everywhere."""
+    series = list(dict.fromkeys(one for found in groups.values() for one in found))
+    most = max([1, *(number for found in groups.values() for number in found.values())])
+    rows = [
+        PlotRow(
+            label=group,
+            bars=tuple(
+                PlotBar(
+                    series=one,
+                    share=found.get(one, 0) / most,
+                    label=str(found.get(one, 0)),
+                    words=f"{one}, {group}: {found.get(one, 0)}",
+                )
+                for one in series
+            ),
+        )
+        for group, found in groups.items()
+    ]
+    return Plot(name=name, title=title, rows=tuple(rows), colours=coloured(series))

@@ -108,7 +108,7 @@ async def test_a_mirror_without_large_files_serves_what_has_none(upstream: Path,
     history = GitRepository(tmp_path / "history")
     await history.create()
     await history.fetch_all(str(upstream))
-    assert len(await history.commits()) == 2
+    assert len((await history.run("rev-list", "--all")).text().split()) == 2
     request = GitSource(repository=str(upstream), commit=commit)
     store = LayerStore(tmp_path / "layers")
     assert (await git_layer(request, store, None)).path.is_dir()
@@ -117,19 +117,6 @@ async def test_a_mirror_without_large_files_serves_what_has_none(upstream: Path,
         await git_layer(request.but(commit=newest), store, None)
     rest = request.but(commit=newest, without=("later.py",))
     assert {path.name for path in (await git_layer(rest, store, None)).path.iterdir()} >= {"lib.py", "tests"}
-
-
-async def test_a_history_is_read(upstream: Path, tmp_path: Path) -> None:
-    """Commits come newest first with their dates, and their files are known without exporting them."""
-    repository = GitRepository(tmp_path / "history")
-    await repository.create()
-    await repository.fetch_all(str(upstream))
-    newest, oldest = await repository.commits()
-
-    assert await repository.resolve("main") == newest.id
-    assert await repository.resolve("nothing") is None
-    assert await repository.files(newest.id) - await repository.files(oldest.id) == {"later.py"}
-    assert newest.date >= oldest.date
 
 
 @pytest.mark.parametrize(

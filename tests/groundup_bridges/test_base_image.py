@@ -12,7 +12,7 @@ from groundup.sandbox.debian import packages
 from groundup.sandbox.inventory import image_inventory
 from groundup.sandbox.protocol import Command, SandboxSpec
 from groundup.settings import Settings
-from groundup_bridges.base_image import build_base
+from groundup_bridges.base_image import build_base, with_needs
 from tests.needs import real_sandboxes
 
 
@@ -42,3 +42,14 @@ def test_an_unknown_package_makes_no_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nosuchpackage"):
         build_base("own/base", tmp_path / "base", ["nosuchpackage"])
     assert not (tmp_path / "base").exists()
+
+
+def test_what_a_package_needs_comes_with_it(debian: Path) -> None:
+    """Through choices, virtual packages and circles."""
+    assert [one.name for one in with_needs(packages(debian), ["git"])] == ["exim", "git", "libc6", "perl"]
+
+
+def test_a_package_that_is_not_installed_is_named(debian: Path) -> None:
+    """With the nearest name."""
+    with pytest.raises(UsageError, match="gti"):
+        with_needs(packages(debian), ["gti"])

@@ -17,6 +17,7 @@ from groundup.suites.sets import ENTRIES, checked_set
 from groundup_factory.library_sets import LibrarySets
 from groundup_factory.recipes.unpublished import MakingRules
 from groundup_factory.recipes.written import SECTIONS
+from groundup_factory.service_sets import copy_folder_made
 from groundup_factory.set_entries import EntryWalk, MadeTask, SetEntry, SetPlace, parse_wish
 from groundup_factory.sets import SetRequest, at_cost, make_set, out_of_time
 from groundup_factory.spending import EntryCost, SetModel
@@ -284,3 +285,19 @@ async def test_when_the_time_is_up_the_rest_is_owed(tmp_path: Path) -> None:
     made = await make_set(SetRequest(entries, tmp_path / "set", hours=0), load(), lambda *_: None)
 
     assert (made.entries, made.left) == ((), 2)
+
+
+def test_folders_are_replaced_as_files_are(tmp_path: Path) -> None:
+    """Also where an interruption left half of one; a folder that somebody changed stays."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.mkdir()
+    (tmp_path / ".target.partial").mkdir()
+    for text in ("old", "new"):
+        (source / "file").write_text(text)
+        copy_folder_made(source, target)
+        assert (target / "file").read_text() == text
+    (target / "notes").write_text("mine")
+    (source / "file").write_text("newer")
+    with pytest.raises(UsageError, match="changed since"):
+        copy_folder_made(source, target)
+    assert (target / "notes").read_text() == "mine"

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import UsageError
-from groundup.sandbox.debian import files_of, packages, with_needs
+from groundup.sandbox.debian import files_of, packages
 
 _STATUS = """\
 Package: git
@@ -38,7 +37,7 @@ Version: 1
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def debian(tmp_path: Path) -> Path:
     """Return a system with a few packages."""
     info = tmp_path / "var/lib/dpkg/info"
     info.mkdir(parents=True)
@@ -48,21 +47,14 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_a_package_needs_comes_with_it(root: Path) -> None:
-    """Through choices, virtual packages and circles; what is not installed is not there."""
-    found = packages(root)
+def test_what_is_installed_is_found(debian: Path) -> None:
+    """What is not installed any more is not there."""
+    found = packages(debian)
     assert {*found} == {"git", "perl", "libc6", "exim"}
-    assert [one.name for one in with_needs(found, ["git"])] == ["exim", "git", "libc6", "perl"]
-    assert files_of(root, {"git", "libc6"}) == {
+    assert files_of(debian, {"git", "libc6"}) == {
         "git": ["/.", "/usr/bin/git"],
         "libc6": ["/lib/x86_64-linux-gnu/libc.so.6"],
     }
-
-
-def test_a_package_that_is_not_installed_is_named(root: Path) -> None:
-    """With the nearest name."""
-    with pytest.raises(UsageError, match="gti"):
-        with_needs(packages(root), ["gti"])
 
 
 def test_another_system_has_no_packages(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from groundup.domain.errors import UsageError
 from groundup.store.ownership import (
     NOTES,
-    copy_folder_made,
     copy_made,
     is_made,
     note_made,
@@ -53,22 +52,6 @@ def test_a_copy_is_made_again_as_its_source_changes(tmp_path: Path) -> None:
         copy_made(source, path)
         assert path.read_text() == text
     assert not [*path.parent.glob(".copy.*")]
-
-
-def test_folders_are_replaced_as_files_are(tmp_path: Path) -> None:
-    """Also where an interruption left half of one; a folder that somebody changed stays."""
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.mkdir()
-    (tmp_path / ".target.partial").mkdir()
-    for text in ("old", "new"):
-        (source / "file").write_text(text)
-        copy_folder_made(source, target)
-        assert (target / "file").read_text() == text
-    (target / "notes").write_text("mine")
-    (source / "file").write_text("newer")
-    with pytest.raises(UsageError, match="changed since"):
-        copy_folder_made(source, target)
-    assert (target / "notes").read_text() == "mine"
 
 
 def test_the_same_content_is_nobody_s_loss_and_not_ours(tmp_path: Path) -> None:

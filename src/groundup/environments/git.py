@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from groundup.domain.errors import NetworkError, TaskError
 from groundup.environments.hosted import is_served
@@ -20,10 +19,10 @@ from groundup.trees.archives import extract_archive
 from groundup.trees.writer import TreeLimits
 
 _TIMEOUT_S = 1800.0
-_ANSWER_S = 30.0
-_AS_COMMITTED = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
+ANSWER_S = 30.0
+AS_COMMITTED = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
 """A repository's attributes would leave tests out of an archive, or change what is in its files."""
-_ADVICE = "check the network, or name a mirror (setting git_mirror, or Git's own url.<base>.insteadOf)"
+ADVICE = "check the network, or name a mirror (setting git_mirror, or Git's own url.<base>.insteadOf)"
 _ABSENT = re.compile(r"cannot read '([0-9a-f]{40,64})'")
 _WHOLE_ID = re.compile(r"[0-9a-f]{40}")
 _ANYWHERE = re.compile(r"^(/|\.|[a-z+]+://|[^/]+@)")
@@ -37,30 +36,16 @@ class AbsentFileError(TaskError):
         self.path = path
 
 
-async def answers(repository: str, mirror: str | None, timeout_s: float = _ANSWER_S) -> bool:
+async def answers(repository: str, mirror: str | None, timeout_s: float = ANSWER_S) -> bool:
     """Whether *repository* can be asked for what it has, each of its addresses within *timeout_s*."""
     if shutil.which("git") is None:
         with suppress(TimeoutError):
             return await asyncio.wait_for(is_served(addresses_of(repository, mirror)), timeout_s)
         return False
-    return (await _asked(repository, mirror, timeout_s, "HEAD")).ok
+    return (await asked(repository, mirror, timeout_s, "HEAD")).ok
 
 
-async def tags_of(repository: str, mirror: str | None) -> dict[str, str]:
-    """Return the tags of *repository* and `HEAD`, each with its commit. Raises `NetworkError`."""
-    printed = await _asked(repository, mirror, _ANSWER_S, "HEAD", "refs/tags/*")
-    if not printed.ok:
-        raise NetworkError(f"{repository} cannot be asked for its tags: {_complaint(printed)}; {_ADVICE}")
-    found = {}
-    for line in printed.stdout.decode(errors="replace").splitlines():
-        commit, _, name = line.partition("\t")
-        found[name.removeprefix("refs/tags/").removesuffix("^{}")] = (
-            commit  # of a signed tag the commit comes last
-        )
-    return found
-
-
-async def _asked(repository: str, mirror: str | None, timeout_s: float, *what: str) -> ProgramResult:
+async def asked(repository: str, mirror: str | None, timeout_s: float, *what: str) -> ProgramResult:
     """Ask each address of *repository* until one says which references like *what* it has."""
     variables = {**environment(), "GIT_TERMINAL_PROMPT": "0"}
     for address in addresses_of(repository, mirror):
@@ -71,35 +56,12 @@ async def _asked(repository: str, mirror: str | None, timeout_s: float, *what: s
     return printed
 
 
-_LEFT_OUT = """
-.venv/
-venv/
-__pycache__/
-*.egg-info/
-.tox/
-.nox/
-.mypy_cache/
-.pytest_cache/
-.ruff_cache/
-.coverage
-build/
-dist/
-"""
-"""Of somebody's folder, besides what it ignores itself: what tools made."""
 _NOBODY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "groundup"), ("EMAIL", "groundup@localhost"), ("DATE", "@0 +0000"))
 }
 """Whose the commits are that are made here, so that the same files are the same commit."""
-
-
-class Commit(NamedTuple):
-    """One commit of a history."""
-
-    id: str
-    date: str
-    """Of the committer, RFC 3339."""
 
 
 def address_of(repository: str, mirror: str | None) -> str:
@@ -128,10 +90,10 @@ class GitRepository:
     """A bare repository in a folder of ours."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     async def create(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         await self.run("init", "--quiet", "--bare", "--template=", ".")
 
     async def fetch(self, addresses: Iterable[str], commit: str | None) -> None:
@@ -150,7 +112,7 @@ class GitRepository:
                 return
         raise kind("; ".join(refused))
 
-    async def fetch_commit(self, address: str, commit: str, advice: str = _ADVICE) -> None:
+    async def fetch_commit(self, address: str, commit: str, advice: str = ADVICE) -> None:
         """Fetch one commit; servers that do not hand out single ones are asked for everything.
 
         Raises `NetworkError`, or `TaskError` when the repository answers and has no such commit.
@@ -196,14 +158,14 @@ class GitRepository:
         listed = await self.run("rev-list", "--objects", "--no-object-names", "--missing=print", commit)
         return {line[1:] for line in listed.stdout.decode().split() if line.startswith("?")}
 
-    async def fetch_all(self, address: str, advice: str = _ADVICE) -> None:
+    async def fetch_all(self, address: str, advice: str = ADVICE) -> None:
         """Fetch every branch and tag. Raises `NetworkError`, which ends with the *advice*."""
         self._borrow(address)
         every = await self.run(
             "fetch", "--quiet", address, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"
         )
         if not every.ok:
-            raise NetworkError(f"cannot fetch {address}: {_complaint(every)}; {advice}")
+            raise NetworkError(f"cannot fetch {address}: {complaint(every)}; {advice}")
 
     def _borrow(self, address: str) -> None:
         """Read the objects of a repository on this machine where they lie.
@@ -212,15 +174,9 @@ class GitRepository:
         """
         for objects in (Path(address, "objects"), Path(address, ".git", "objects")):
             if address.startswith("/") and objects.is_dir():
-                shared = self._folder / "objects" / "info" / "alternates"
+                shared = self.folder / "objects" / "info" / "alternates"
                 shared.parent.mkdir(parents=True, exist_ok=True)
                 shared.write_text(f"{objects}\n", encoding="utf-8")
-
-    async def commits(self) -> list[Commit]:
-        """Return every commit, newest first."""
-        printed = await self.run("log", "--all", "--date-order", "--format=%H %cI")
-        pairs = [line.split() for line in printed.stdout.decode(errors="replace").splitlines()]
-        return [Commit(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
 
     async def resolve(self, name: str) -> str | None:
         """Return the whole id of a commit, tag or branch; None when it is unknown."""
@@ -232,15 +188,6 @@ class GitRepository:
         printed = await self.run("show", "--no-patch", "--format=%cI", commit)
         return printed.stdout.decode(errors="replace").strip() or None if printed.ok else None
 
-    async def files(self, commit: str) -> frozenset[str]:
-        printed = await self.run("ls-tree", "-r", "-z", "--name-only", commit)
-        return frozenset(name.decode(errors="replace") for name in printed.stdout.split(b"\0") if name)
-
-    async def code(self, commit: str) -> bytes:
-        """Return something that is the same for two commits whose Python files are the same."""
-        printed = await self.run("ls-tree", "-r", commit)
-        return b"\n".join(line for line in printed.stdout.splitlines() if line.endswith(b".py"))
-
     async def export(
         self,
         commit: str,
@@ -251,8 +198,8 @@ class GitRepository:
         folder: str = ".",
     ) -> None:
         """Write *folder* of *commit*, *without* some paths, into the new folder *destination*, byte for byte."""
-        (self._folder / "info").mkdir(exist_ok=True)
-        (self._folder / "info" / "attributes").write_text(_AS_COMMITTED, encoding="utf-8")
+        (self.folder / "info").mkdir(exist_ok=True)
+        (self.folder / "info" / "attributes").write_text(AS_COMMITTED, encoding="utf-8")
         archive = work / "commit.tar"
         printed = await self.run(
             "archive",
@@ -268,7 +215,7 @@ class GitRepository:
         if not printed.ok:
             absent = _ABSENT.search(printed.text())
             path = await self._path_of(commit, absent[1]) if absent else ""
-            why = f"this copy lacks {path}, a large file perhaps" if path else _complaint(printed)
+            why = f"this copy lacks {path}, a large file perhaps" if path else complaint(printed)
             error = f"the tree of {commit[:12]} cannot be read: {why}; name another mirror or commit"
             raise AbsentFileError(error, path) if path else TaskError(error)
         extract_archive(archive, destination, limits or TreeLimits())
@@ -280,46 +227,25 @@ class GitRepository:
         entries = (entry.partition("\t") for entry in listed.split("\0"))
         return next((path for about, _, path in entries if about.endswith(blob)), "")
 
-    async def snapshot(self, folder: Path, bundle: Path) -> str:
-        """Write *folder* as it lies there, without what its `.gitignore` names, as the one commit of a *bundle*.
-
-        Returns the commit, which is the same for the same files. Raises `TaskError`.
-        """
-        (self._folder / "info").mkdir(exist_ok=True)
-        (self._folder / "info" / "attributes").write_text(_AS_COMMITTED, encoding="utf-8")
-        (self._folder / "info" / "exclude").write_text(_LEFT_OUT, encoding="utf-8")
-        await self._told(f"--work-tree={folder.resolve()}", "add", "--all")
-        tree = await self._told("write-tree")
-        commit = await self._told("commit-tree", "-m", "As it lay there", tree)
-        await self._told("update-ref", "refs/heads/main", commit)
-        await self._told("bundle", "create", "--quiet", str(bundle.resolve()), "refs/heads/main")
-        return commit
-
-    async def _told(self, *arguments: str) -> str:
-        done = await self.run(*arguments)
-        if not done.ok:
-            raise TaskError(f"git {arguments[0]}: {_complaint(done)}; mend the folder, or name another one")
-        return done.stdout.decode().strip()
-
     async def run(self, *arguments: str, stdin: bytes = b"") -> ProgramResult:
         """Run git on it."""
         variables: Mapping[str, str] = {
             **environment(),
             "GIT_TERMINAL_PROMPT": "0",
-            "GIT_DIR": str(self._folder.resolve()),
+            "GIT_DIR": str(self.folder.resolve()),
             **_NOBODY,
         }
         safe = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0")
         return await run_program(
             ["git", *safe, *arguments],
-            cwd=self._folder,
+            cwd=self.folder,
             environment=variables,
             timeout_s=_TIMEOUT_S,
             stdin=stdin,
         )
 
 
-def _complaint(result: ProgramResult) -> str:
+def complaint(result: ProgramResult) -> str:
     """Return the line in which git says what is wrong; advice follows it over several lines."""
     lines = [line.strip() for line in result.text().splitlines() if line.strip()]
     fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]

@@ -88,29 +88,7 @@ def plots_of(report: Report) -> Iterator[Plot]:
     yield from map(_curves, curves.values())
 
 
-def counts(name: str, title: str, groups: Mapping[str, Mapping[str, int]]) -> Plot:
-    """Return whole numbers as bars: of each group one for each series, in the same order everywhere."""
-    series = list(dict.fromkeys(one for found in groups.values() for one in found))
-    most = max([1, *(number for found in groups.values() for number in found.values())])
-    rows = [
-        PlotRow(
-            label=group,
-            bars=tuple(
-                PlotBar(
-                    series=one,
-                    share=found.get(one, 0) / most,
-                    label=str(found.get(one, 0)),
-                    words=f"{one}, {group}: {found.get(one, 0)}",
-                )
-                for one in series
-            ),
-        )
-        for group, found in groups.items()
-    ]
-    return Plot(name=name, title=title, rows=tuple(rows), colours=_coloured(series))
-
-
-def _coloured(series: Sequence[str]) -> dict[str, str]:
+def coloured(series: Sequence[str]) -> dict[str, str]:
     return {one: f"s{number % 8}" for number, one in enumerate(series)}
 
 
@@ -141,7 +119,7 @@ def _bands(headline: str, figure: str, runs: Sequence[RunReport]) -> Plot:
         name=("" if figure == "F1" else f"{figure.lower()}-") + headline.lower().replace(" ", "-"),
         title=f"{figure}: {headline[0].lower()}{headline[1:]}",
         rows=tuple(rows),
-        colours=_coloured(list(found)),
+        colours=coloured(list(found)),
         percent=True,
     )
 
@@ -159,7 +137,7 @@ def _curves(summary: Summary) -> Plot:
         ]
         rows.append(PlotRow(label=name, bars=tuple(bars)))
     name = re.sub(r"\W+", "-", summary.headline.lower())
-    return Plot(name=name, title=summary.headline, rows=tuple(rows), colours=_coloured(list(summary.scores)))
+    return Plot(name=name, title=summary.headline, rows=tuple(rows), colours=coloured(list(summary.scores)))
 
 
 def _scores(runs: Sequence[RunReport]) -> Plot:

@@ -8,8 +8,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from groundup.domain.errors import UsageError
-from groundup.domain.names import unknown
 from groundup.domain.records import Record
 
 RECORDS = "var/lib/dpkg"
@@ -40,24 +38,6 @@ def files_of(root: Path, wanted: Collection[str]) -> Mapping[str, list[str]]:
             with contextlib.suppress(OSError):
                 found.setdefault(name, []).extend(listing.read_bytes().decode(errors="replace").splitlines())
     return found
-
-
-def with_needs(known: Mapping[str, Package], wanted: Collection[str]) -> list[Package]:
-    """Return the packages *wanted* with all that they need. Raises `UsageError` for one that is not installed."""
-    providers = {virtual: one.name for one in known.values() for virtual in one.provides}
-    found: dict[str, Package] = {}
-    waiting = list(wanted)
-    for name in wanted:
-        if name not in known:
-            raise UsageError(f"{unknown('installed package', name, known)}; install it first")
-    while waiting:
-        one = known[waiting.pop()]
-        if one.name not in found:
-            found[one.name] = one
-            for choice in one.needs:
-                named = (providers.get(name, name) if name not in known else name for name in choice)
-                waiting += [name for name in named if name in known][:1]
-    return sorted(found.values(), key=lambda one: one.name)
 
 
 def _read(status: Path) -> Iterator[Package]:

@@ -18,8 +18,8 @@ from groundup.domain.digests import ALGORITHM, digest_bytes
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.store.files import write_atomically
 from groundup.trees.digest import tree_digest
-from groundup.trees.walking import open_regular, remove_tree
-from groundup.trees.writer import copy_tree, disk_errors
+from groundup.trees.walking import open_regular
+from groundup.trees.writer import disk_errors
 
 NOTES = ".groundup-made"
 _HEAD = b"# What groundup wrote here. It replaces or removes a name only as long as its digest is one of these.\n"
@@ -99,20 +99,6 @@ def copy_made(source: Path, path: Path) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def copy_folder_made(source: Path, path: Path) -> None:
-    """Copy the folder *source* to *path*, as `write_made` writes. What an interruption left is replaced."""
-    partial = path.with_name(f".{path.name}.partial")
-    remove_tree(partial)
-    copy_tree(source, partial)
-    digest = tree_digest(partial).digest
-    if digest_of_entry(path) != digest:
-        refuse_others(path)
-        note_made(path, digest)
-        remove_tree(path)
-        partial.rename(path)
-    remove_tree(partial)
 
 
 def digest_of_entry(path: Path) -> str | None:

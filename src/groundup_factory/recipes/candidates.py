@@ -17,13 +17,14 @@ from packaging.version import InvalidVersion, Version
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
-from groundup.environments.git import Commit, GitRepository, addresses_of
+from groundup.environments.git import addresses_of
 from groundup.environments.requests import AnySource, GitSource, SourceRequest
 from groundup.registries.cache import FetchCache
 from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.pypi.client import PyPIClient, pypi_settings
 from groundup.registries.pypi.pages import ProjectFile
 from groundup.settings import Settings, environment
+from groundup_factory.recipes.history import Commit, GitHistory
 
 MINORS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 _LATEST_MICRO = "99"
@@ -212,7 +213,7 @@ async def of_commits(
 ) -> list[SourceCandidate]:
     """Return commits of *repository*, best first; *commit* alone when one is named. Raises `TaskError`."""
     addresses = addresses_of(repository, settings.git_mirror)
-    history = GitRepository(settings.cache_dir / "git" / short(digest_of(addresses[0])))
+    history = GitHistory(settings.cache_dir / "git" / short(digest_of(addresses[0])))
     await history.create()
     is_whole = commit is not None and re.fullmatch(r"[0-9a-f]{40}", commit)
     await history.fetch(addresses, commit if is_whole else None)
@@ -244,9 +245,7 @@ def tree_match(listed: frozenset[str], files: Iterable[str]) -> float:
     return len(listed & every) / len(union) if union else 0.0
 
 
-async def _candidate(
-    repository: str, one: Commit, tree: frozenset[str], history: GitRepository
-) -> SourceCandidate:
+async def _candidate(repository: str, one: Commit, tree: frozenset[str], history: GitHistory) -> SourceCandidate:
     fitted = _fitted(repository, one, tree, await history.files(one.id))
     return fitted.but(tag=await _tag(history, fitted))
 
@@ -261,7 +260,7 @@ def _fitted(repository: str, one: Commit, tree: frozenset[str], files: frozenset
     )
 
 
-async def _tag(history: GitRepository, candidate: SourceCandidate) -> str | None:
+async def _tag(history: GitHistory, candidate: SourceCandidate) -> str | None:
     assert isinstance(candidate.request, GitSource)
     described = await history.run("describe", "--tags", "--abbrev=0", candidate.request.commit)
     return described.stdout.decode().strip() or None if described.ok else None

@@ -16,7 +16,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from groundup.domain.errors import NetworkError, TaskError
-from groundup.environments.git import tags_of
 from groundup.environments.requests import GitSource
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.client import PyPIClient
@@ -31,6 +30,7 @@ from groundup_factory.recipes.candidates import (
     releases,
 )
 from groundup_factory.recipes.drafting import first_of_each
+from groundup_factory.recipes.history import tags_of
 from groundup_factory.recipes.losses import functions_of
 from groundup_factory.recipes.needs_of_tests import files_of_tests, places_of_tests
 from groundup_factory.recipes.project import OriginalProject, read_metadata, read_project, text_at
