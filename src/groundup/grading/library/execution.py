@@ -355,7 +355,7 @@ def _asked(
         *((f"--assert={hidden.assertions}", "--tb=short") if overlay.counts else ("--assert=plain", "--tb=no")),
         *(inside(path) for path in places),
     ]
-    listener = guesser().listener()
+    listener = guesser().listener() if overlay.counts else None
     spec = {
         "report_fd": REPORT_FD,
         "token": token,
@@ -384,7 +384,7 @@ def _asked(
         # What tests demanded is for people, too.
         "demands": f"{TRUSTED}/{DEMANDS}" if overlay.counts else None,
         "lacking": f"{TRUSTED}/{LACKING}",
-        **(listener.asked(TRUSTED, hidden.timeout_s / 2) if listener and overlay.counts else {}),
+        **({} if listener is None else listener.asked(TRUSTED, hidden.timeout_s / 2)),
         "case_order": _case_order(hidden, overlay),
         "left_out_tests": [end.test for end in ended if not end.whole_file],
         "left_out_files": [end.test.file for end in ended if end.whole_file],
