@@ -2,7 +2,8 @@
 
 It wraps the clients that hidden tests have imported, needs the standard library only, and works on Python 3.7 to
 3.13.
-Nothing untrusted is in the process; what a service answered is, so it is cut and shown as a value.
+What a service answered is untrusted, so it is cut and shown as a value. One that answers in this process could
+tell anything here; it is for people alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ _ADDRESS = 200
 _CLIENTS = (
     ("requests.sessions", "Session", "send"),
     ("httpx", "Client", "send"),
+    ("werkzeug.test", "Client", "open"),
     ("urllib.request", "OpenerDirector", "open"),
 )
 

@@ -84,6 +84,47 @@ async def test_a_wrong_library_loses_what_is_wrong(trial: Trial) -> None:
     assert (await graded(trial, wrong))[0] == 1
 
 
+SERVED = """
+import threading, urllib.request
+from http.server import HTTPServer
+from shop.prices import Prices
+
+def asked(path):
+    server = HTTPServer(("127.0.0.1", 0), Prices)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}{path}") as answer:
+        return answer.read()
+
+def test_known():
+    assert asked("/prices/tea") == b"3"
+
+def test_unknown():
+    assert asked("/prices/gold") == b"none"
+"""
+SERVICE = """
+from http.server import BaseHTTPRequestHandler
+
+class Prices(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"3")
+
+    def log_message(self, *words):
+        pass
+"""
+
+
+@pytest.mark.end_to_end
+async def test_a_lost_test_of_a_service_tells_its_last_exchange(trial: Trial) -> None:
+    """As a test does that asks a service in another process."""
+    problem = in_process(trial.folder)
+    write_tree(trial.folder / "data/notes", {"tests/test_prices.py": SERVED})
+    submission = write_tree(trial.folder / "submission", {"shop/__init__.py": "", "shop/prices.py": SERVICE})
+    (lost,) = [test for test in (await _verdict(trial, submission, problem)).tests if test.outcome == "failed"]
+    assert lost.demand.startswith("last exchange: GET /prices/gold -> 200"), lost.demand
+
+
 @pytest.mark.end_to_end
 async def test_nothing_gets_nothing(trial: Trial) -> None:
     """Without the package no test counts."""

@@ -40,6 +40,7 @@ from groundup.grading.library.report import COMPLETE, INTERRUPTED, RunnerReport,
 from groundup.grading.library.staging import (
     COMPILED_RUNNER,
     DEMANDS,
+    EXCHANGES,
     FAILING,
     HOME,
     LACKING,
@@ -383,6 +384,7 @@ def _asked(
         "failed_before": [test.id for test in overlay.failed],
         # What tests demanded is for people, too.
         "demands": f"{TRUSTED}/{DEMANDS}" if overlay.counts else None,
+        "exchanges": f"{TRUSTED}/{EXCHANGES}" if overlay.counts and hidden.ask_service else None,
         "lacking": f"{TRUSTED}/{LACKING}",
         **({} if listener is None else listener.asked(TRUSTED, hidden.timeout_s / 2)),
         "case_order": _case_order(hidden, overlay),

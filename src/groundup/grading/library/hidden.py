@@ -149,6 +149,9 @@ class HiddenTests(Record):
         "pytest names some by objects of the library: a submission may call those otherwise, in the same places, "
         "which the test's file alone decides",
     )
+    ask_service: bool = Field(
+        default=False, description="whether tests ask a service in their process: lost ones tell its last answer"
+    )
     memory_mb: int = Field(default=2048, ge=64)
     processes: int = Field(default=512, ge=8)
 

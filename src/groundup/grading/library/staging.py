@@ -154,6 +154,7 @@ FAILING = "failing.py"
 UNDOING = "undoing.py"
 DEMANDS = "demands.py"
 LACKING = "lacking.py"
+EXCHANGES = "exchanges.py"
 HOME = "/tmp/home"  # noqa: S108 - inside the sandbox, where /tmp is private
 CAPS = TreeLimits(files=50_000, bytes=1024**3)
 _MAX_DEPTH = 101
@@ -359,7 +360,7 @@ def _write_trusted(folder: Path, hidden: HiddenTests, executable: str, compiled_
         if compiled_runner is not None:
             writer.file((COMPILED_RUNNER,), [compiled_runner], executable=False)
         listener = guesser().listener()
-        programs = {name: source_of(name) for name in (FAILING, UNDOING, DEMANDS, LACKING)}
+        programs = {name: source_of(name) for name in (FAILING, UNDOING, DEMANDS, LACKING, EXCHANGES)}
         for name, program in {**programs, **(listener.files if listener else {})}.items():
             writer.file((name,), [program], executable=False)
         writer.file(("pytest.ini",), [configuration.encode()], executable=False)

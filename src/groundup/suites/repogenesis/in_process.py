@@ -10,7 +10,6 @@ from packaging.requirements import Requirement
 
 from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
-from groundup.grading.guesses import guesser
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library.belief import checker
@@ -18,10 +17,12 @@ from groundup.grading.library.decision import Decision, as_fact, decide, signs_o
 from groundup.grading.library.execution import logs_of, run_to_the_end
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.grading.library.report import Result
+from groundup.grading.places import followed
 from groundup.grading.services.building import BuiltService
 from groundup.grading.services.install import InstalledService, install_declared
 from groundup.grading.services.records import Lifecycle
 from groundup.grading.services.testing import TestRun
+from groundup.grading.submitted_sources import Sources
 from groundup.sources.names import companions, normalised, python_provider
 from groundup.suites.repogenesis.counting import named_tests, parsed
 from groundup.suites.repogenesis.tasks import ServiceProblem
@@ -65,6 +66,7 @@ async def run_in_process(
         packages=packages,
         arguments=(place,),
         protected=(place,),
+        ask_service=True,
         timeout_s=lifecycle.tests_s,
         memory_mb=lifecycle.tests.memory_mb,
     )
@@ -75,9 +77,9 @@ async def run_in_process(
     if decision.passed:
         integrity = await checker()(library, execution, expected, None, context)
     is_tampered = integrity.answer == "tampered"
-    told = decision._replace(results=await asyncio.to_thread(guesser().of_tests, decision.results, submission))
+    results = _results(decision, counts=not is_tampered)
     return TestRun(
-        results=_results(told, counts=not is_tampered),
+        results=await asyncio.to_thread(lambda: followed(results, b"", Sources.of(submission))),
         collected=execution.report.collected or 0,
         collection_errors=execution.report.collection_errors,
         stopped="; ".join(reason.message for reason in decision.reasons[:1]) or None,
