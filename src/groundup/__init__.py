@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from groundup.api.episodes import open_episode as open_episode
     from groundup.api.episodes import open_episode_async as open_episode_async
     from groundup.api.listings import RecordList as RecordList
-    from groundup.api.listings import list_runs as list_runs
-    from groundup.api.listings import list_runs_async as list_runs_async
     from groundup.api.listings import list_suites as list_suites
     from groundup.api.listings import list_suites_async as list_suites_async
     from groundup.api.listings import tasks as tasks
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from groundup.api.reports import report_async as report_async
     from groundup.api.reports import review as review
     from groundup.api.reports import review_async as review_async
+    from groundup.api.run_list import list_runs as list_runs
+    from groundup.api.run_list import list_runs_async as list_runs_async
     from groundup.api.runs import LiveRun as LiveRun
     from groundup.api.runs import StoppedError as StoppedError
     from groundup.api.runs import evaluate as evaluate
@@ -58,8 +58,8 @@ _NAMES = {
     "LiveRun StoppedError",
     "groundup.api.matrix": "run_matrix",
     "groundup.api.reports": "report report_async compare compare_async review review_async",
-    "groundup.api.listings": "tasks tasks_async list_suites list_suites_async list_runs list_runs_async "
-    "RecordList",
+    "groundup.api.listings": "tasks tasks_async list_suites list_suites_async RecordList",
+    "groundup.api.run_list": "list_runs list_runs_async",
     "groundup.api.episodes": "open_episode open_episode_async OpenEpisode",
     "groundup.domain.errors": "GroundupError UsageError SubmissionError TaskError InfrastructureError",
     "groundup.domain.subjects": "AttemptKey",

@@ -1,29 +1,21 @@
-"""What there is: suites, their tasks, and runs. Listings are sequences of records that show themselves."""
+"""What there is: suites and their tasks. Listings are sequences of records that show themselves."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, overload
 
 from groundup.api.flags import AnyPath
-from groundup.api.folders import run_folder
 from groundup.domain.errors import GroundupError, UsageError
-from groundup.domain.figures import minute
 from groundup.domain.limits import Limits
 from groundup.domain.names import count, printable, unknown
 from groundup.domain.records import Record
-from groundup.domain.verdicts import share
 from groundup.environments.at_hand import HERE
 from groundup.reports.formats import Rows
-from groundup.reports.summary import report_run
 from groundup.reports.views import View
-from groundup.runs.leftovers import Leftover, a_leftover, remove
 from groundup.runs.oracles import OracleResult, newest_oracles
-from groundup.runs.reporting import with_faults
 from groundup.settings import Settings, load
-from groundup.store.folder import RunFolder, is_held, runs_in
 from groundup.suites.base import AtHand, ForCommands, Suite, Summary, Tables
 from groundup.suites.opening import SUITES, open_suite
 
@@ -106,20 +98,6 @@ class TaskEntry(Record):
     last_oracle: OracleResult | None = None
 
 
-class RunEntry(Record):
-    """A run in the folder of runs."""
-
-    run: str
-    suite: str
-    subject: str
-    score: str
-    began: datetime | None
-    pending: int | None
-    """Attempts without a verdict; None where the run cannot be read."""
-    unfit: str = ""
-    """What of its records does not fit first, or why it cannot be read; empty: all fits."""
-
-
 def list_suites(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
     """List the benchmarks, with their versions, graders and numbers of tasks."""
     found = [_suite_entry(name, settings or load()) for name in SUITES.names()]
@@ -130,7 +108,7 @@ def list_suites(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
         for one in found
     )
     columns = ("suite", "version", "tasks", "graders", "about")
-    return RecordList(found, _view("", columns, rows))
+    return RecordList(found, shown_as("", columns, rows))
 
 
 def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | None = None) -> TaskListing:
@@ -157,7 +135,7 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
     )
     title = f"{suite} {chosen.version}: {count(len(rows), 'task')}"
     more = tuple((*row, str(oracles.get(row[0], "-"))) for row in rows)
-    return TaskListing(chosen, entries, _view(title, (*columns, "last oracle"), more))
+    return TaskListing(chosen, entries, shown_as(title, (*columns, "last oracle"), more))
 
 
 class TaskEnvironment(Record):
@@ -210,54 +188,6 @@ def statistics(suite: str, *, settings: Settings | None = None) -> tuple[str, Su
     return chosen.name, found
 
 
-def unfinished_run(output: AnyPath | None = None, settings: Settings | None = None) -> str:
-    """Return the one run of the folder *output* that has pending attempts and that nobody works on.
-
-    Raises `UsageError` where there are none or several.
-    """
-    folder = Path(output) if output else (settings or load()).output
-    found = [one.run for one in list_runs(output=folder) if one.pending and not is_held(folder / one.run)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise UsageError(f"no run in {folder} has pending attempts; --output names another folder")
-    raise UsageError(f"{len(found)} runs have pending attempts; name one of them: {', '.join(found[:10])}")
-
-
-def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> RecordList[RunEntry]:
-    """List the runs of the folder *output*, newest first: suite, subject, score, beginning, what is pending."""
-    folder = Path(output) if output else (settings or load()).output
-    found = [_run_entry(path) for path in runs_in(folder)]
-    found.sort(key=lambda one: one.began.timestamp() if one.began else 0.0, reverse=True)
-    rows = tuple(
-        (
-            one.run,
-            one.suite,
-            one.subject,
-            one.score,
-            minute(one.began) if one.began else "",
-            "?" if one.pending is None else str(one.pending),
-        )
-        for one in found
-    )
-    columns = ("run", "suite", "subject", "score", "began", "pending")
-    return RecordList(found, _view(str(folder.absolute()), columns, rows))
-
-
-def removable(runs: Sequence[AnyPath], settings: Settings) -> tuple[Leftover, ...]:
-    """Return *runs*, folders or ids, as what can be removed. Raises `UsageError`, also for one at work."""
-    folders = list(dict.fromkeys(run_folder(run, settings) for run in runs))
-    for folder in folders:
-        if is_held(folder):
-            raise UsageError(f"a process works on {folder}; end it first")
-    return tuple(a_leftover("run", folder) for folder in folders)
-
-
-def remove_runs(found: tuple[Leftover, ...], settings: Settings) -> list[Path]:
-    """Remove what `removable` found, each run at once or not at all; return what others put there, which stays."""
-    return remove(found, settings)
-
-
 async def list_suites_async(*, settings: Settings | None = None) -> RecordList[SuiteEntry]:
     """Return `list_suites()` without holding the event loop up."""
     return await asyncio.to_thread(list_suites, settings=settings)
@@ -268,13 +198,6 @@ async def tasks_async(
 ) -> TaskListing:
     """Return `tasks(...)` without holding the event loop up."""
     return await asyncio.to_thread(tasks, suite, output=output, settings=settings)
-
-
-async def list_runs_async(
-    *, output: AnyPath | None = None, settings: Settings | None = None
-) -> RecordList[RunEntry]:
-    """Return `list_runs(...)` without holding the event loop up."""
-    return await asyncio.to_thread(list_runs, output=output, settings=settings)
 
 
 def _suite_entry(name: str, settings: Settings) -> SuiteEntry:
@@ -292,29 +215,7 @@ def _suite_entry(name: str, settings: Settings) -> SuiteEntry:
         return SuiteEntry(name=name, error=str(error))
 
 
-def _run_entry(path: Path) -> RunEntry:
-    """Return what the list says of a run; of one that cannot be read, why."""
-    folder = RunFolder(path)
-    try:
-        config = folder.config()
-        records = folder.records()
-        report = with_faults(report_run(config, records.lines), records, path)
-    except UsageError as error:
-        return RunEntry(
-            run=path.name, suite="?", subject="?", score="-", began=None, pending=None, unfit=str(error)
-        )
-    return RunEntry(
-        run=path.name,
-        suite=f"{report.suite}, {config.grader}",
-        subject=report.subject.title,
-        score=share(report.headline.score) + (f", {len(report.left_out)} left out" if report.left_out else ""),
-        began=config.created_at,
-        pending=report.counts.pending + report.counts.infrastructure + report.counts.unfit,
-        unfit=report.unfit,
-    )
-
-
-def _view(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> View:
+def shown_as(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> View:
     """Return a table whose cells a terminal and a notebook can show, however hostile their text is."""
     return View(
         title=printable(title),

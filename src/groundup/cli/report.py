@@ -13,7 +13,7 @@ from groundup.cli.options import TALK, Examples, FailUnder, Json, ReportFormat, 
 from groundup.reports.forms import KNOWN, Format
 
 if TYPE_CHECKING:
-    from groundup.api.listings import RunEntry
+    from groundup.api.run_list import RunEntry
     from groundup.reports.formats import ShownReport
 
 EXAMPLES: dict[str, Examples] = {
@@ -290,7 +290,7 @@ def runs(
 
 def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
     """Remove runs after a question. Raises `UsageError`, also for a run at work, and then removes none."""
-    from groundup.api.listings import removable, remove_runs
+    from groundup.api.run_list import removable, remove_runs
     from groundup.cli.console import print_table, say
     from groundup.domain.errors import UsageError
     from groundup.domain.figures import size
@@ -318,7 +318,7 @@ def _remove(words: list[str], *, yes: bool, output: AnyPath | None) -> int:
 
 
 def _list_runs(output: AnyPath | None, *, json: bool) -> int:
-    from groundup.api.listings import list_runs
+    from groundup.api.run_list import list_runs
     from groundup.cli.console import print_document, print_table, say
     from groundup.settings import load
     from groundup.store.folder import refuse_unusable

@@ -225,7 +225,7 @@ def resume(
     from groundup.domain.names import count
 
     if run is None:
-        from groundup.api.listings import unfinished_run
+        from groundup.api.run_list import unfinished_run
 
         run = unfinished_run(flags.get("output"))
         say(f"groundup: the run with pending attempts is {run}")
