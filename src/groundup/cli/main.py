@@ -69,7 +69,7 @@ COMMANDS = {
     "report": "report:report",
     "compare": "report:compare",
     "review": "report:review",
-    "shell": "attempts:shell",
+    "shell": "shell:shell",
     "show": "attempts:show",
     "why": "why:why",
     "export": "submissions:export",
