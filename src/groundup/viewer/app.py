@@ -29,9 +29,9 @@ from groundup.settings import Settings
 from groundup.store.attempts import AttemptFolder
 from groundup.store.folder import RunFolder, is_held
 from groundup.viewer.addresses import whole_number
+from groundup.viewer.attempt_page import LOST_SHOWN, better_than, logs_of, lost_of, tests_of
 from groundup.viewer.comparing import TASKS_SHOWN, compared
 from groundup.viewer.index import RunIndex, RunSummary, fleet_of, under_way
-from groundup.viewer.results import LOST_SHOWN, better_than, logs_of, lost_of, tests_of
 from groundup.viewer.searching import HITS, search_files
 from groundup.viewer.templating import templates
 
