@@ -18,7 +18,7 @@ from groundup.agents.enclosed import enclosed
 from groundup.agents.found import FoundFiles, looks_like_file
 from groundup.agents.json_files import json_in_words, parsed_json, take_json, whole_json
 from groundup.agents.patches import Read, is_patch
-from groundup.agents.saying import refuses, said
+from groundup.agents.reply_text import refuses, said
 from groundup.domain.conversations import ChatReply
 
 
