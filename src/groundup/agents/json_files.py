@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from groundup.agents.answers import blocks
-from groundup.agents.found import FoundFiles, looks_like_file
+from groundup.agents.collected_files import FoundFiles, looks_like_file
 from groundup.agents.patches import is_patch
 
 _CONTENT_KEYS = (
