@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from groundup.agents.enclosed import enclosed
+from groundup.agents.delimited import enclosed
 
 _CALL = re.compile(r"<(?:\w+:)?(invoke|function|tool_call)\b[^<>]*>", re.IGNORECASE)
 _PARAMETER = re.compile(

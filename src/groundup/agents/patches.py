@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from groundup.agents.enclosed import Enclosed, enclosed
+from groundup.agents.delimited import Enclosed, enclosed
 
 Read = Callable[[str], bytes | None]
 """Returns what a file holds; None where there is none."""

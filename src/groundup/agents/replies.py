@@ -15,7 +15,7 @@ from typing import NamedTuple
 from groundup.agents.answers import SHELLS, TOLD, FencedBlock, blocks, heading_path, read_files, unindented
 from groundup.agents.calls import calls_in_python, calls_in_tags
 from groundup.agents.collected_files import FoundFiles, looks_like_file
-from groundup.agents.enclosed import enclosed
+from groundup.agents.delimited import enclosed
 from groundup.agents.json_files import json_in_words, parsed_json, take_json, whole_json
 from groundup.agents.patches import Read, is_patch
 from groundup.agents.reply_text import refuses, said

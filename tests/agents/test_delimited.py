@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.agents.enclosed import enclosed
+from groundup.agents.delimited import enclosed
 
 _OPENS = re.compile(r"<(a|b)>")
 _WHOLE = re.compile(r"<(a|b)>(.*?)</\1>", re.DOTALL)
