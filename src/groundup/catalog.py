@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from groundup import extensions
 from groundup.domain.errors import GroundupError, UsageError
-from groundup.domain.gone import refuse_gone
+from groundup.domain.replaced_flags import refuse_gone
 
 T = TypeVar("T")
 Lazy = Callable[[], T]

@@ -18,9 +18,9 @@ from groundup.configuration import (
     origin,
 )
 from groundup.domain.errors import UsageError
-from groundup.domain.gone import refuse_gone
 from groundup.domain.names import unknown
 from groundup.domain.records import SettingRecord, plainly
+from groundup.domain.replaced_flags import refuse_gone
 
 __all__ = ["CONFIG_FILE", "PREFIX", "Settings", "environment", "load"]
 

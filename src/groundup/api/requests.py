@@ -28,9 +28,9 @@ from groundup.api.selection import chosen_tasks, refuse_unknown_tasks
 from groundup.api.subjects import subject_of
 from groundup.domain.durations import duration
 from groundup.domain.errors import UsageError
-from groundup.domain.gone import refuse_gone
 from groundup.domain.names import names_image_file, unknown
 from groundup.domain.records import plainly
+from groundup.domain.replaced_flags import refuse_gone
 from groundup.runs import api
 from groundup.runs.api import NewRun, Resumption
 from groundup.runs.plan import RunOptions

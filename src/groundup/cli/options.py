@@ -22,7 +22,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from groundup.api.flags import AnyPath, Assignments, Names, Time, flag_of, is_time
 from groundup.domain.errors import UsageError
-from groundup.domain.gone import refuse_gone
+from groundup.domain.replaced_flags import refuse_gone
 from groundup.reports.forms import Format
 
 TALK = "Output"

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.domain.gone import refuse_gone
+from groundup.domain.replaced_flags import refuse_gone
 
 
 @pytest.mark.parametrize(
