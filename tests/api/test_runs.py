@@ -1,12 +1,14 @@
 """The functions that make verdicts: blocking, awaited, followed, stopped; inside an event loop and outside."""
 
 import asyncio
+import re
 import threading
 from pathlib import Path
 
 import pytest
 
 import groundup
+from groundup.api.matrix import read_matrix
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.document import Report
@@ -200,3 +202,12 @@ def test_a_file_of_runs_is_worked_off(settings: Settings, tmp_path: Path, monkey
     assert [run.folder for run in groundup.run_matrix(config, output="runs")] == [
         Path("runs") / run.id for run in runs
     ]
+
+
+@pytest.mark.parametrize("model", ["m" * 109 + ".5-large", "+" * 200])
+def test_a_run_of_a_file_has_a_name_however_its_model_is_called(tmp_path: Path, model: str) -> None:
+    """A name that was cut after a dot was refused, as if somebody had chosen it."""
+    config = tmp_path / "matrix.toml"
+    config.write_text(f'[[run]]\nsuite = "toy"\nagent = "nop"\nmodel = "p/{model}"\n')
+    (entry,) = read_matrix(config)
+    assert re.fullmatch(r"toy-nop-p([\w.+-]{0,110}\w)?", entry.name)

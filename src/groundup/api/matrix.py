@@ -136,7 +136,7 @@ def _entries(table: Mapping[str, object], place: str) -> Iterator[MatrixEntry]:
         parts = [str(one.get(name)) for name in ("name", "suite", "agent", "model") if one.get(name)]
         parts += [str(value) for name, value in chosen.items() if name not in ("name", "suite", "agent", "model")]
         yield MatrixEntry(
-            name=checked_name(re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(parts)).strip("-.")[:120]),
+            name=checked_name(re.sub(r"[^A-Za-z0-9.+-]+", "-", "-".join(parts))[:120].strip("-.+")),
             suite=str(one["suite"]),
             agent=str(one["agent"]),
             flags=_flags(one, place),
