@@ -136,6 +136,20 @@ def load(flags: Mapping[str, object] | None = None, config: Path | None = None) 
         refuse_gone(name, value)
         if name not in known:
             raise UsageError(f"{origin(name, flags, config)}: {unknown('setting', name, known)}")
+    return _checked(values, flags, config)
+
+
+def with_flags(base: Settings | None, flags: Mapping[str, object]) -> Settings:
+    """Return *base* (None: what file and environment say) with *flags* on top that are not None.
+
+    Raises `UsageError`.
+    """
+    if base is None:
+        return load(flags)
+    return _checked({**dict(base), **{name: value for name, value in flags.items() if value is not None}}, flags)
+
+
+def _checked(values: Mapping[str, object], flags: Mapping[str, object], config: Path | None = None) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:

@@ -17,7 +17,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import AttemptKey
 from groundup.reports.summary import report_run
-from groundup.settings import Settings, load
+from groundup.settings import Settings, load, with_flags
 from groundup.store.folder import RunFolder
 from groundup.store.ownership import copy_made, digest_of_file, write_made
 from groundup.store.records import VerdictLine
@@ -53,7 +53,7 @@ def pack(
     *contamination* says what the model may have seen of the tasks. Raises `UsageError`, also for a run that owes
     attempts.
     """
-    found = settings or load({"output": output})
+    found = with_flags(settings, {"output": output})
     if not str(bundle).endswith(SUFFIX):
         raise UsageError(f"a bundle's name ends in {SUFFIX}")
     folder = RunFolder(run_folder(run, found))

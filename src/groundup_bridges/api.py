@@ -12,7 +12,7 @@ from groundup.domain.tasks import Task
 from groundup.episodes.backends import backends
 from groundup.runs.plan import make_plan
 from groundup.runs.reporting import write_report
-from groundup.settings import Settings, load
+from groundup.settings import Settings, load, with_flags
 from groundup.store.ownership import refuse_full
 from groundup.store.records import RunConfiguration, Served
 from groundup.trees.walking import remove_tree
@@ -76,7 +76,7 @@ def import_jobs(
     One run for each suite and subject, named *run_id* or as the folder of the jobs, with a number where there are
     several. Raises `UsageError`.
     """
-    found = settings or load({"output": output})
+    found = with_flags(settings, {"output": output})
     source = Path(jobs)
     groups = of_subjects(read_trials(source))
     name = checked_name(run_id or f"harbor-{source.resolve().name}")

@@ -16,7 +16,7 @@ from groundup.models.opening import open_model
 from groundup.models.prices import CostLedger, estimated_tokens
 from groundup.models.protocol import ChatModel
 from groundup.models.settings import ModelSettings, usual_address
-from groundup.settings import Settings, load
+from groundup.settings import Settings, with_flags
 from groundup.store.folder import RunFolder
 from groundup.store.judgements import Judgement, read_judgements
 from groundup.suites.opening import open_suite
@@ -41,14 +41,14 @@ class JudgingPlan(Record):
 
 def opinions(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> list[Opinions]:
     """Return the opinions of models on *run* so far: scores from 0 to 10 for each matter of each attempt."""
-    found = settings or load({"output": output})
+    found = with_flags(settings, {"output": output})
     return by_matter(read_judgements(run_folder(run, found)))
 
 
 def judging_plan(run: AnyPath, *, settings: Settings | None = None, **flags: Unpack[JudgeFlags]) -> JudgingPlan:
     """Return how much `judge` would ask; asks nothing and needs no key. Raises `UsageError`."""
     given: JudgeFlags = checked(JudgeFlags, flags)
-    found = settings or load({"output": given.get("output")})
+    found = with_flags(settings, {"output": given.get("output")})
     docket = _docket(run_folder(run, found), _opened(given, asked=False), given, found)
     return JudgingPlan(
         pending=len(docket.pending),
@@ -82,7 +82,7 @@ async def judge_async(
 ) -> list[Opinions]:
     """Do what `judge` does, in this event loop."""
     given: JudgeFlags = checked(JudgeFlags, flags)
-    found = settings or load({"output": given.get("output")})
+    found = with_flags(settings, {"output": given.get("output")})
     folder = run_folder(run, found)
     say = progress or (lambda _: None)
 

@@ -211,3 +211,16 @@ def test_a_run_of_a_file_has_a_name_however_its_model_is_called(tmp_path: Path, 
     config.write_text(f'[[run]]\nsuite = "toy"\nagent = "nop"\nmodel = "p/{model}"\n')
     (entry,) = read_matrix(config)
     assert re.fullmatch(r"toy-nop-p([\w.+-]{0,110}\w)?", entry.name)
+
+
+def test_output_goes_before_settings_wherever_both_are_given(settings: Settings, tmp_path: Path) -> None:
+    """`tasks`, `judge` and others read the folder of the settings without a word."""
+    elsewhere = tmp_path / "elsewhere"
+    groundup.run(TWO, "oracle", run_id="r", settings=settings, output=elsewhere)
+    assert not settings.output.exists()
+    assert groundup.report("r", output=elsewhere, settings=settings).rows()[0]["score"] == 1.0
+    assert [one.run for one in groundup.list_runs(output=elsewhere, settings=settings)] == ["r"]
+    listed = groundup.tasks(TWO, output=elsewhere, settings=settings)
+    assert all(one.last_oracle is not None for one in listed)
+    with pytest.raises(groundup.UsageError, match="setting python: must be a minor version of Python"):
+        groundup.run(TWO, "oracle", settings=settings, python="three")

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Generic, TypeVar, overload
 
 from groundup.api.flags import AnyPath
@@ -15,7 +14,7 @@ from groundup.environments.at_hand import HERE
 from groundup.reports.formats import Rows
 from groundup.reports.views import View
 from groundup.runs.oracles import OracleResult, newest_oracles
-from groundup.settings import Settings, load
+from groundup.settings import Settings, load, with_flags
 from groundup.suites.base import AtHand, ForCommands, Suite, Summary, Tables
 from groundup.suites.opening import SUITES, open_suite
 
@@ -116,10 +115,10 @@ def tasks(suite: str, *, output: AnyPath | None = None, settings: Settings | Non
 
     Raises `UsageError` for a suite that does not exist.
     """
-    found = settings or load({"output": output})
+    found = with_flags(settings, {"output": output})
     chosen = open_suite(suite, found)
     columns, rows = Tables.of(chosen).task_rows()
-    oracles = newest_oracles(chosen, Path(output) if output else found.output, suite.partition("@")[2])
+    oracles = newest_oracles(chosen, found.output, suite.partition("@")[2])
     here = {row[0]: row[columns.index(HERE)] for row in rows} if HERE in columns else {}
     entries = (
         TaskEntry(

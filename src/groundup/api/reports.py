@@ -18,7 +18,7 @@ from groundup.reports.summary import report_results, side_by_side
 from groundup.runs import reporting
 from groundup.runs.checking import RunCheck, check_run
 from groundup.runs.copies import alike, with_copies
-from groundup.settings import Settings, load
+from groundup.settings import Settings, load, with_flags
 from groundup.store.folder import REPORT, RunFolder
 from groundup.store.ownership import refuse_full, write_made
 from groundup.suites.base import AttemptResult, ForCommands, OwnReport, ReportForm, Results, Suite, Tables
@@ -43,7 +43,7 @@ def report(
     A run is a folder, its id in the folder *output*, or a report file: groundup's own JSON or a suite's own form.
     Scores are shares of 1 with numerator and denominator. Raises `UsageError` for what is no run and no report.
     """
-    found = _settings(output, settings)
+    found = with_flags(settings, {"output": output})
     if layout not in LAYOUTS:
         raise UsageError(unknown("layout", layout, LAYOUTS))
     if layout == "paper":
@@ -69,7 +69,7 @@ def compare(
     """
     if power is not None and not 0 < power <= 1:
         raise UsageError("--power takes a difference of shares: more than 0, such as 0.05, and at most 1")
-    made = _side_by_side((base, other, *more), _settings(output, settings), power)
+    made = _side_by_side((base, other, *more), with_flags(settings, {"output": output}), power)
     suites = dict.fromkeys(run.benchmark for run in made.runs)
     if len(suites) > 1:
         alike = len({suite.partition("+")[0] for suite in suites}) == 1
@@ -133,7 +133,7 @@ def review(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | 
 
     *run* is a folder, or its id in the folder *output*. Changes no verdict. Raises `UsageError` for what is none.
     """
-    known = _settings(output, settings)
+    known = with_flags(settings, {"output": output})
     folder = RunFolder(run_folder(run, known))
     config, records = folder.config(), folder.records()
     tests = {key: folder.attempt(key).tests() for key in records.lines if key not in records.bad}
@@ -146,13 +146,13 @@ def check(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | N
 
     Reports check less of it each time, and give no score to what does not fit. Raises `UsageError`.
     """
-    found = _settings(output, settings)
+    found = with_flags(settings, {"output": output})
     return check_run(RunFolder(run_folder(run, found)), found)
 
 
 def unfit(run: AnyPath, *, output: AnyPath | None = None, settings: Settings | None = None) -> str:
     """Say what first does not fit in the folder of *run*; empty where everything fits. Raises `UsageError`."""
-    folder = run_folder(run, _settings(output, settings))
+    folder = run_folder(run, with_flags(settings, {"output": output}))
     return RunFolder(folder).records().told(folder)
 
 
@@ -165,7 +165,7 @@ def own_report(
     run: AnyPath, form: str, *, output: AnyPath | None = None, settings: Settings | None = None
 ) -> OwnReport:
     """Return a run as its suite's publishers would report it; *form* is what they call it. Raises `UsageError`."""
-    found = _settings(output, settings)
+    found = with_flags(settings, {"output": output})
     folder = RunFolder(run_folder(run, found))
     known = _form_of(folder.config().configuration.suite, found)
     if known is None or form != known.name:
@@ -197,12 +197,6 @@ def _form_of(suite: str, settings: Settings) -> ReportForm | None:
 def read_report(folders: Sequence[Path]) -> ShownReport:
     """Report the runs in *folders*."""
     return ShownReport.of(reporting.read_report(folders, load()))
-
-
-def _settings(output: AnyPath | None, settings: Settings | None) -> Settings:
-    if settings is None:
-        return load({"output": output})
-    return settings if output is None else settings.but(output=Path(output))
 
 
 def _side_by_side(names: Sequence[AnyPath], settings: Settings, power: float | None = None) -> Report:

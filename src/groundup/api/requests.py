@@ -35,7 +35,7 @@ from groundup.runs import api
 from groundup.runs.api import NewRun, Resumption
 from groundup.runs.plan import RunOptions
 from groundup.runs.submissions import submissions_of
-from groundup.settings import Settings, load
+from groundup.settings import Settings, load, with_flags
 from groundup.store.records import Ablated, Generated, Predictions, RunConfiguration, SubmissionsFrom
 from groundup.suites.base import STATIC
 from groundup.suites.opening import named_suite
@@ -144,14 +144,8 @@ def _said_of(name: str, text: str) -> float:
 
 def settings_for(flags: WorkFlags | GradingFlags | Mapping[str, object], base: Settings | None) -> Settings:
     """Return *base* (None: as file and environment say) with those flags on top that are settings, too."""
-    given = {
-        name: flags.get(name)
-        for name in ("output", "sandbox", "image", "jobs", "agent_environment", "agent_base", "python")
-    }
-    if base is None:
-        return load(given)
-    update = {name: value for name, value in given.items() if value is not None}
-    return Settings.model_validate({**dict(base), **update})
+    names = ("output", "sandbox", "image", "jobs", "agent_environment", "agent_base", "python")
+    return with_flags(base, {name: flags.get(name) for name in names})
 
 
 def _varied(suite: str, given: VariantFlags, settings: Settings | None) -> str:

@@ -15,7 +15,7 @@ from groundup.domain.verdicts import share
 from groundup.reports.summary import report_run
 from groundup.runs.leftovers import Leftover, a_leftover, remove
 from groundup.runs.reporting import with_faults
-from groundup.settings import Settings, load
+from groundup.settings import Settings, with_flags
 from groundup.store.folder import RunFolder, is_held, runs_in
 
 
@@ -35,7 +35,7 @@ class RunEntry(Record):
 
 def list_runs(*, output: AnyPath | None = None, settings: Settings | None = None) -> RecordList[RunEntry]:
     """List the runs of the folder *output*, newest first: suite, subject, score, beginning, what is pending."""
-    folder = Path(output) if output else (settings or load()).output
+    folder = with_flags(settings, {"output": output}).output
     found = [_run_entry(path) for path in runs_in(folder)]
     found.sort(key=lambda one: one.began.timestamp() if one.began else 0.0, reverse=True)
     rows = tuple(
@@ -87,7 +87,7 @@ def unfinished_run(output: AnyPath | None = None, settings: Settings | None = No
 
     Raises `UsageError` where there are none or several.
     """
-    folder = Path(output) if output else (settings or load()).output
+    folder = with_flags(settings, {"output": output}).output
     found = [one.run for one in list_runs(output=folder) if one.pending and not is_held(folder / one.run)]
     if len(found) == 1:
         return found[0]
