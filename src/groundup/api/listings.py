@@ -10,7 +10,7 @@ from groundup.domain.errors import GroundupError, UsageError
 from groundup.domain.limits import Limits
 from groundup.domain.names import count, printable, unknown
 from groundup.domain.records import Record
-from groundup.environments.at_hand import HERE
+from groundup.environments.installed_tools import HERE
 from groundup.reports.formats import Rows
 from groundup.reports.views import View
 from groundup.runs.oracles import OracleResult, newest_oracles

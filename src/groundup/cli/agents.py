@@ -9,7 +9,7 @@ from groundup.cli.options import Examples, Json
 from groundup.domain.errors import UsageError
 from groundup.domain.records import Record
 from groundup.domain.subjects import PROGRAM_AGENT
-from groundup.environments.at_hand import FETCHED, python_at_hand
+from groundup.environments.installed_tools import FETCHED, python_at_hand
 from groundup.settings import Settings, load
 
 EXAMPLES: dict[str, Examples] = {

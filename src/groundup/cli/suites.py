@@ -135,7 +135,7 @@ def _is_fresh(suite: str, output: Path | None) -> bool:
 def _say_what_else(suite: str, groups: "Sequence[str]", columns: "Sequence[str]") -> None:
     """Say which groups there are, and what counts how many tasks this machine can grade: that asks the network."""
     from groundup.cli.console import say
-    from groundup.environments.at_hand import HERE
+    from groundup.environments.installed_tools import HERE
 
     if groups:
         say(f"groundup: groups for --tasks and --exclude: {', '.join(groups)}")

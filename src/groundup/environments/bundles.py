@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.records import Record
 from groundup.domain.version import __version__
-from groundup.environments.at_hand import FETCHED
+from groundup.environments.installed_tools import FETCHED
 from groundup.environments.interpreters import Interpreter, known_interpreter
 from groundup.environments.layers import NEIGHBOURS, Built, LayerStore, layer_store
 from groundup.environments.packing import pack_folder, unpack_folder

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from groundup.domain.digests import digest_of, short
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.domain.records import Record
-from groundup.environments.at_hand import programs_of_pyenv, pyenv_roots
+from groundup.environments.installed_tools import programs_of_pyenv, pyenv_roots
 from groundup.environments.requests import PYTHON_TARGET
 from groundup.registries.uv import uv_program
 from groundup.sandbox.programs import ProgramResult, run_program

@@ -20,7 +20,7 @@ from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Graded as Graded  # noqa: PLC0414  # offered to suites
 from groundup.domain.verdicts import Reason, Score, Verdict
-from groundup.environments import at_hand
+from groundup.environments import installed_tools
 from groundup.environments.requests import AnySource, GitSource, PythonRequest, SourceRequest
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxSpec
@@ -29,7 +29,7 @@ from groundup.suites.places import PublishedRelease, PublishedRepository
 if TYPE_CHECKING:
     from groundup.trees.fingerprints import Fingerprint
 
-HERE, YES = at_hand.HERE, at_hand.YES
+HERE, YES = installed_tools.HERE, installed_tools.YES
 """The column of `task_rows` that says whether this machine can grade a task, and its value where it can."""
 LITE = 20
 """Tasks of a suite's small fixed set."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.languages import ToolchainName
 from groundup.domain.records import Record
-from groundup.environments.at_hand import toolchain_lack
+from groundup.environments.installed_tools import toolchain_lack
 from groundup.grading.ci.plan import PlannedJob
 from groundup.grading.ci.records import JobRequest, UnsupportedJobError
 from groundup.languages import TOOLCHAINS

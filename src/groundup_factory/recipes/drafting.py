@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from groundup.domain.errors import TaskError
-from groundup.environments.at_hand import FETCHED, python_at_hand
+from groundup.environments.installed_tools import FETCHED, python_at_hand
 from groundup.grading.context import GradingContext
 from groundup.registries.pypi.client import PyPIClient
 from groundup.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 
 from groundup.api.listings import environment
 from groundup.domain.errors import TaskError, UsageError
-from groundup.environments.at_hand import python_at_hand
+from groundup.environments.installed_tools import python_at_hand
 from groundup.environments.interpreters import running_minor
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import GitSource

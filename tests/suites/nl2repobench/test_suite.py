@@ -10,7 +10,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.domain.limits import Limits
 from groundup.domain.subjects import AttemptKey
-from groundup.environments.at_hand import python_at_hand
+from groundup.environments.installed_tools import python_at_hand
 from groundup.episodes.loading import find_grader
 from groundup.grading.context import GradingContext
 from groundup.sandbox.protocol import SandboxProvider

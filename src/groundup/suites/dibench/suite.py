@@ -13,7 +13,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
 from groundup.domain.tasks import Task
 from groundup.domain.verdicts import Verdict
-from groundup.environments.at_hand import toolchain_lack
+from groundup.environments.installed_tools import toolchain_lack
 from groundup.grading.context import GradingContext
 from groundup.languages import LANGUAGES
 from groundup.registries.names import Names, names_of

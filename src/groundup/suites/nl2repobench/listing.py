@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from groundup.environments.at_hand import FETCHED, YES, python_at_hand
+from groundup.environments.installed_tools import FETCHED, YES, python_at_hand
 
 if TYPE_CHECKING:
     from groundup.environments.requests import AnySource

@@ -31,7 +31,7 @@ from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.languages import ServiceToolchain
 from groundup.domain.names import Name, checked_name
 from groundup.domain.records import Record, plainly
-from groundup.environments.at_hand import YES, python_at_hand, toolchain_lack
+from groundup.environments.installed_tools import YES, python_at_hand, toolchain_lack
 from groundup.environments.requests import PythonRequest
 from groundup.environments.toolchains import jdks
 from groundup.grading.services.records import Lifecycle
