@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from groundup.domain.errors import NetworkError, TaskError
-from groundup.environments.hosted import is_served
+from groundup.environments.commit_archives import is_served
 from groundup.sandbox.programs import ProgramResult, run_program
 from groundup.settings import environment
 from groundup.trees.archives import extract_archive

@@ -83,8 +83,8 @@ async def git_layer(request: GitSource, store: LayerStore, mirror: str | None) -
 
 async def _fill_from_archive(request: GitSource, mirror: str | None, room: Path, what: str) -> None:
     """Write `room/tree` from the archive that the repository's host makes of the commit."""
+    from groundup.environments.commit_archives import fetch_archive
     from groundup.environments.git import addresses_of
-    from groundup.environments.hosted import fetch_archive
 
     archive = room / "commit.tar.gz"
     await fetch_archive(addresses_of(request.repository, mirror), request.commit, archive)

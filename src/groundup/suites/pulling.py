@@ -21,8 +21,8 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from pydantic import ValidationError
 
 from groundup.domain.errors import InfrastructureError, NetworkError, SubmissionError, TaskError, UsageError
+from groundup.environments.commit_archives import fetch_archive
 from groundup.environments.git import GitRepository, addresses_of
-from groundup.environments.hosted import fetch_archive
 from groundup.registries.cache import FetchCache
 from groundup.registries.settings import direct
 from groundup.registries.upstream import Upstream, shown
