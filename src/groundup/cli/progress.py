@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from groundup.cli.at_work import AtWork, told_in_silence
 from groundup.cli.console import say
+from groundup.cli.live_steps import AtWork, told_in_silence
 from groundup.cli.options import Talk
 from groundup.domain.errors import UsageError
 from groundup.domain.figures import money, percent

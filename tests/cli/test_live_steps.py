@@ -1,6 +1,6 @@
 """What is said of attempts at work."""
 
-from groundup.cli.at_work import AtWork
+from groundup.cli.live_steps import AtWork
 from groundup.domain.subjects import AttemptKey
 from groundup.runs.progress import AttemptAt, AttemptBegan, RunBegan, Standing
 
