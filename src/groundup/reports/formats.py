@@ -133,7 +133,7 @@ class ShownReport(Report):
 
         `html` is one file for people with plots, `latex` is for papers: both for others. The rest is for programs.
         """
-        from groundup.reports import exchange
+        from groundup.reports import csv_junit
 
         if form not in FORMS:
             raise UsageError(unknown("form", form, FORMS))
@@ -143,8 +143,8 @@ class ShownReport(Report):
             shared = self.for_others()
             return page(shared, shared.views()).encode()
         if form == "csv":
-            return exchange.as_csv(self.rows())
-        return exchange.as_junit(self) if form == "junit" else as_latex(self.for_others().views())
+            return csv_junit.as_csv(self.rows())
+        return csv_junit.as_junit(self) if form == "junit" else as_latex(self.for_others().views())
 
     def below(self, least: float | None) -> str | None:
         """Return a sentence when the mean score of some run is below *least*, a share, or is none at all."""
