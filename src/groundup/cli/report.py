@@ -218,8 +218,8 @@ def compare(
 ) -> int:
     """Say which of RUNS is better, by how much, and whether the tasks that both have a score for can tell."""
     from groundup.api import reports
+    from groundup.cli.compare_task import compare_task, names_task
     from groundup.cli.console import print_report
-    from groundup.cli.mending import compare_task, names_task
     from groundup.domain.errors import UsageError
 
     if len(runs) < 2:
