@@ -38,7 +38,7 @@ def compare_task(runs: Sequence[str], output: Output, *, json: bool) -> int:
     from groundup.cli.lost_tests import Lost
     from groundup.domain.errors import UsageError
     from groundup.domain.names import printable
-    from groundup.reports.mending import mended, mended_lines
+    from groundup.reports.changed_tests import mended, mended_lines
     from groundup.settings import load
     from groundup.store.folder import RunFolder
 

@@ -1,6 +1,6 @@
 """After a mend: what came back, what is new, what is the same."""
 
-from groundup.reports.mending import mended
+from groundup.reports.changed_tests import mended
 from tests.reports.test_causes import lost
 
 
