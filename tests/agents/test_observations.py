@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.agents.mending import make_room
+from groundup.agents.folder_repair import make_room
 from groundup.agents.observations import in_words
 from groundup.agents.tools import run_bash
 from groundup.agents.workspace import open_workspace

@@ -27,7 +27,7 @@ from pydantic import Field
 
 from groundup.agents.absence import brings_copies, hiding, uv_as_pip
 from groundup.agents.base import AgentContext
-from groundup.agents.mending import make_room, open_closed
+from groundup.agents.folder_repair import make_room, open_closed
 from groundup.agents.observations import processes_ran_out
 from groundup.domain.errors import InfrastructureError, SandboxError, UsageError
 from groundup.domain.languages import RegistryKind, ToolchainName
