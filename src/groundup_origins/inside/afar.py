@@ -165,18 +165,18 @@ class Afar:
             self._changes, self._missing, ServiceBench(self._watchers, self._source), passing, clock
         )
         suspects = self._suspects.Suspects(workshop.functions, self._source)
-        found: dict[Any, list[str]] = {}
+        found: dict[Any, list[tuple[str, int]]] = {}
         for one in again:
             places = suspects.of(one, self._spectrum.ranked(one.lines, suspicion), suspicion)
             one.origin = next(iter(places), None)  # those that share it share a cause
-            found[one.key] = [self._shown(*place) for place in places]
+            found[one.key] = places
             if places:
-                yield one.key, "\n".join(found[one.key])
+                yield one.key, "\n".join(self._shown(*place) for place in places)
         for mend in workshop.mends(again, suspicion, self._spectrum.ranked, clock.now() + self._seconds):
             for key in mend.tests:
                 first = self._shown(mend.path, mend.line, self._tried[mend.passes] + mend.words)
-                others = [] if mend.is_likely else found.get(key, [])[:2]
-                yield key, "\n".join([first, *others])
+                others = [place for place in found.get(key, ()) if place != (mend.path, mend.line)]
+                yield key, "\n".join([first, *(self._shown(*place) for place in others[:2] if not mend.is_likely)])
 
     def _rerun(self, key: Any, one: Any, seconds: Mapping[Any, float]) -> Any:
         one.seconds = seconds.get(key, 0.0)

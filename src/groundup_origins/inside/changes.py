@@ -132,7 +132,7 @@ class Function:
         *pairs*: values that differ, of which one is wrong; *words*: texts of the failure.
         """
         told = [wrap for wrap in _WRAPS if any(_leads(wrap, *pair) for pair in pairs)]
-        scope = Scope(names_in(self.node), _texts_in(self.node), pairs, words, told)
+        scope = Scope(names_in(self.node), _flags_in(self.node), _texts_in(self.node), pairs, words, told)
         return [*_in(self.node, self.node, scope)]
 
     def alone(self, path: str) -> types.CodeType:
@@ -182,6 +182,8 @@ class Scope(NamedTuple):
 
     names: Sequence[str]
     """Arguments and variables of the function."""
+    flags: Sequence[str]
+    """Those that are true or false."""
     texts: Sequence[str]
     """Its other short literals."""
     pairs: Sequence[tuple[Any, Any]]
@@ -206,6 +208,21 @@ def names_in(node: Any) -> list[str]:
             names.setdefault(one.arg)
         elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
             names.setdefault(one.id)
+    return [*names][:_NAMES]
+
+
+def _flags_in(node: Any) -> list[str]:
+    """Return the arguments of a function with a truth as their default, and its variables that hold one."""
+    given = getattr(node, "args", None)
+    names: dict[str, None] = {}
+    if given is not None:
+        plain = [*given.posonlyargs, *given.args]
+        pairs = [*zip(plain[len(plain) - len(given.defaults) :], given.defaults)]  # noqa: B905 - Python 3.8
+        pairs += zip(given.kwonlyargs, given.kw_defaults)  # noqa: B905
+        names.update((one.arg, None) for one, value in pairs if isinstance(getattr(value, "value", None), bool))
+    for one in ast.walk(node):
+        if isinstance(one, ast.Assign) and isinstance(one.value, (ast.Compare, ast.BoolOp)):
+            names.update((target.id, None) for target in one.targets if isinstance(target, ast.Name))
     return [*names][:_NAMES]
 
 
@@ -244,8 +261,19 @@ def _variants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
             yield SLIP, ast.UnaryOp(op=ast.Not(), operand=node)
         if isinstance(node, (ast.Name, ast.Attribute)):
             yield LESS, ast.Compare(left=node, ops=[ast.IsNot()], comparators=[_constant(None)])
+        yield from _more_conditions(node, around.scope.flags)
         yield CRUDE, _constant(True)
         yield CRUDE, _constant(False)
+
+
+def _more_conditions(node: Any, flags: Sequence[str]) -> Iterator[tuple[int, Any]]:
+    """Yield a condition with one of a function's flags that it does not ask."""
+    used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    for name in flags:
+        flag = ast.Name(id=name, ctx=ast.Load())
+        for kind in (ast.And, ast.Or) if name not in used else ():
+            yield LESS, ast.BoolOp(op=kind(), values=[node, flag])
+            yield LESS, ast.BoolOp(op=kind(), values=[node, ast.UnaryOp(op=ast.Not(), operand=flag)])
 
 
 def _constants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:

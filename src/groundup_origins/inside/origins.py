@@ -580,7 +580,8 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], S
     for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
         for key in mend.tests:
             first = _shown(mend.path, mend.line, ran.tried[mend.passes] + mend.words)
-            yield key, [first, *(_shown(*place) for place in found.get(key, ()) if not mend.is_likely)]
+            others = [place for place in found.get(key, ()) if place != (mend.path, mend.line)]
+            yield key, [first, *(_shown(*place) for place in others if not mend.is_likely)]
 
 
 def _shown(file: str, line: int, why: str = "") -> str:

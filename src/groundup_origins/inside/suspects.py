@@ -33,7 +33,7 @@ class Suspects:
 
         Of equally suspicious ones those come first that made the value which a function returned, by how many
         assignments and conditions are between; then what ran last. A `raise` comes after them, since it tells of
-        what is wrong already.
+        what is wrong already, and so does a `try`, which does nothing.
         """
         origin = one.origin and self._function(*one.origin)
         steps = self._steps(one, origin) if origin else {}
@@ -44,15 +44,15 @@ class Suspects:
                 far = steps.get(self._place(line)[1], _FAR) if is_near else _FAR
                 ranks[line] = -round(suspicion.get(line, 0.0) * _ALIKE), far, number
         found: dict[tuple[str, int], None] = {}
-        raises: dict[tuple[str, int], None] = {}
+        late: dict[tuple[str, int], None] = {}
         for line in sorted(ranks, key=ranks.__getitem__):
             if len(found) < _TOLD:
                 place = self._place(line)
-                (raises if self._is_raise(*place) else found).setdefault(place)
-        return [*found, *raises][:_TOLD]
+                (late if self._is_late(*place) else found).setdefault(place)
+        return [*found, *late][:_TOLD]
 
-    def _is_raise(self, path: str, line: int) -> bool:
-        return linecache.getline(self._source(path), line).lstrip().startswith("raise")
+    def _is_late(self, path: str, line: int) -> bool:
+        return linecache.getline(self._source(path), line).lstrip().startswith(("raise", "try:"))
 
     def _place(self, line: Any) -> tuple[str, int]:
         """Return where the statement of a line begins."""
@@ -80,7 +80,8 @@ class Suspects:
 def steps_to(function: Any, line: int, ran: Collection[int]) -> Iterator[tuple[int, int]]:
     """Yield first lines of statements that ran and led to what one of a function uses, with how many are between.
 
-    A statement leads to another that it gives a variable, or whose condition it is.
+    A statement leads to another that it gives a variable, or whose condition it is. What only begins an empty list
+    or dict is left out.
     """
     nodes: dict[int, Any] = {}
     above: dict[int, int] = {}
@@ -93,7 +94,7 @@ def steps_to(function: Any, line: int, ran: Collection[int]) -> Iterator[tuple[i
     found = {*edge}
     is_plain = isinstance(getattr(nodes.get(line), "value", None), ast.Name)
     while edge:
-        yield from ((at, far) for at in edge if at != line or not is_plain)
+        yield from ((at, far) for at in edge if not (at == line and is_plain) and not _is_empty(nodes[at]))
         names = {name for at in edge for name in _names(nodes[at], ast.Load)}
         conditions = {above.get(at) for at in edge}
         edge = [
@@ -105,6 +106,11 @@ def steps_to(function: Any, line: int, ran: Collection[int]) -> Iterator[tuple[i
         far += 1
     if is_plain:  # whose value other statements made
         yield line, far
+
+
+def _is_empty(statement: Any) -> bool:
+    value = getattr(statement, "value", None)
+    return getattr(value, "elts", None) == [] or getattr(value, "keys", None) == []
 
 
 def _parts(statement: Any) -> Iterator[Any]:

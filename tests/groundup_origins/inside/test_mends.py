@@ -85,6 +85,12 @@ def inner(number):
 def outer(number):
     return inner(number) - 1
 
+def found_in(word, text, whole=False):
+    is_long = len(text) > 9
+    if word in text:
+        return True
+    return is_long
+
 class Lamp:
     def __init__(self):
         self.is_lit = False
@@ -219,6 +225,19 @@ def test_arguments_results_and_rows_that_are_mixed_up_are_found(tmp_path: Path) 
     assert _mends(tmp_path, [rows], ["assert lib.board() == [[0, 0], [0, 0]]"]) == [
         "return [[0] * 2] * 2 | return [[0] * 2 for _ in range(2)] | 1"
     ]
+
+
+def test_a_condition_lacks_a_flag_of_its_function(tmp_path: Path) -> None:
+    """An argument whose default is a truth, or a variable that holds one."""
+    assert _mends(
+        tmp_path,
+        ["assert not lib.found_in('a', 'cat', whole=True)", "assert not lib.found_in('c', 'cat', True)"],
+        [
+            "assert lib.found_in('a', 'cat')",
+            "assert not lib.found_in('x', 'cat')",
+            "assert lib.found_in('a', 'a' * 20)",
+        ],
+    ) == ["if word in text: | if word in text and (not whole): | 2"]
 
 
 def test_a_check_that_another_function_has_is_missing(tmp_path: Path) -> None:
