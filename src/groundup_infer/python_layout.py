@@ -1,6 +1,6 @@
 """Where a Python repository keeps what: packages, import roots, local modules, tests, docs.
 
-Of project files only names, layout and entry points count (`groundup.sources.python_project`).
+Of project files only names, layout and entry points count (`python_project`).
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from groundup.sources.files import CYTHON, READ, SourceFiles
 from groundup.sources.names import normalised, words
-from groundup.sources.python_project import PythonProject, read_project
+from groundup_infer.python_project import PythonProject, read_project
 
 
 class SourcePlace(StrEnum):

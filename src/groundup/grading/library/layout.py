@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from groundup.domain.errors import reading_submission
 from groundup.grading.library.hidden import HiddenTests
-from groundup.sources.files import SourceFiles, as_utf8
+from groundup.sources.files import as_utf8
 from groundup.sources.project_files import table_at, toml_of
 from groundup.trees.walking import read_regular, remove_tree
 from groundup.trees.writer import copy_tree, in_thread
 
 if TYPE_CHECKING:
-    from groundup.sources.python_project import PythonProject
+    from groundup.sources.python_folders import PythonFolders
 
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 _LARGEST = 1024 * 1024
@@ -60,7 +60,7 @@ def packages_to_move(submission: Path, hidden: HiddenTests) -> dict[str, str]:
     names = _missing(submission, hidden)
     if not names or hidden.extensions is not None:
         return {}
-    declared = _project(submission).package_folders
+    declared = _folders(submission).package_folders
     moved: dict[str, str] = {}
     for name in sorted(names):
         holder = next((root for root in hidden.import_roots if _lie_inside(hidden, root, name)), None)
@@ -160,14 +160,17 @@ def _project_files(submission: Path) -> dict[str, bytes]:
     return files
 
 
-def _project(submission: Path) -> "PythonProject":
-    from groundup.sources.python_project import read_project  # for the few that lie elsewhere
+def _folders(submission: Path) -> "PythonFolders":
+    from groundup.sources.python_folders import (  # for the few that lie elsewhere
+        python_project_files,
+        read_folders,
+    )
 
-    return read_project(SourceFiles((), _project_files(submission), whole=True))
+    return read_folders(python_project_files(_project_files(submission)))
 
 
 def _declared_folders(submission: Path) -> list[str]:
-    declared = _project(submission).source_folders
+    declared = _folders(submission).source_folders
     return [folder for folder in declared if folder and ".." not in PurePosixPath(folder).parts]
 
 

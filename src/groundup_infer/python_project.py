@@ -1,19 +1,19 @@
-"""What a Python repository's project files say of its names, its layout and its entry points.
+"""What a Python repository's project files say of its names, what it installs and its entry points.
 
 Declarations of dependencies are never looked at.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from configparser import ConfigParser
-from configparser import Error as ConfigError
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from groundup.sources.files import SourceFiles, as_utf8
+from groundup.sources.files import SourceFiles
 from groundup.sources.names import normalised
-from groundup.sources.project_files import table_at, toml_of
+from groundup.sources.project_files import table_at
+from groundup.sources.python_folders import python_project_files, read_folders, texts
 
 _SETUP_ENTRY = re.compile(
     r"[\"']\s*[\w.\- ]+?\s*=\s*([A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[[^\]\"']*\])?\s*[\"']"
@@ -24,10 +24,6 @@ _SETUP_PACKAGES = re.compile(
 )
 """Literal lists of what is installed."""
 _SETUP_EXTENSION = re.compile(r"\b\w*Extension\(\s*(?:name\s*=\s*)?[\"']([\w.]+)[\"']")
-_FIND_PACKAGES = re.compile(r"find_packages\(\s*(?:where\s*=\s*)?[\"']([\w./-]+)[\"']")
-_SETUP_FOLDER = re.compile(r"package_dir\s*=\s*\{[^}]*[\"'][\"']\s*:\s*[\"']([\w./-]+)[\"']")
-
-_SETUP_FOLDERS = re.compile(r"package_dir\s*=\s*\{([^}]*)\}")
 
 
 class PythonProject(NamedTuple):
@@ -44,8 +40,6 @@ class PythonProject(NamedTuple):
     """Modules behind console scripts."""
     plugins: tuple[str, ...]
     """Modules behind other entry points."""
-    package_folders: Mapping[str, str]
-    """Top-level package -> the folder that it says is installed under that name, which may have another one."""
 
 
 @dataclass
@@ -53,36 +47,27 @@ class _Found:
     """What was found in the project files so far. The first name counts."""
 
     name: str = ""
-    folders: list[str] = field(default_factory=list)
     extensions: list[str] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)
     plugins: list[str] = field(default_factory=list)
-    package_folders: dict[str, str] = field(default_factory=dict)
 
     def add_entry_points(self, group: str, targets: Iterable[object]) -> None:
         (self.scripts if "script" in group else self.plugins).extend(_targets(targets))
 
-    def add_package_folders(self, pairs: Iterable[tuple[object, object]]) -> None:
-        """Take in which folder is installed as which package; the first word on a package counts."""
-        for package, folder in pairs:
-            if str(package).isidentifier() and isinstance(folder, str):
-                self.package_folders.setdefault(str(package), folder)
-
 
 def read_project(tree: SourceFiles) -> PythonProject:
     """Read names, layout and entry points from the project files at the top."""
+    files = python_project_files(tree.manifests)
     found = _Found()
-    _add_pyproject(found, toml_of(as_utf8(tree.manifests.get("pyproject.toml", b""))))
-    _add_setup_cfg(found, _config(tree.manifests.get("setup.cfg", b"")))
-    _add_setup_py(found, as_utf8(tree.manifests.get("setup.py", b"")).decode("utf-8", "replace"))
-    clean = [folder.strip("./") for folder in found.folders]
+    _add_pyproject(found, files.pyproject)
+    _add_setup_cfg(found, files.setup_cfg)
+    _add_setup_py(found, files.setup_py)
     name = normalised(found.name) if found.name else ""
     packages = dict.fromkeys(_top_pattern(package) for package in found.packages)
     extensions = frozenset(extension.partition(".")[0] for extension in found.extensions)
-    folders, kept = tuple(dict.fromkeys(clean)), tuple(filter(None, packages))
-    renamed = {package: folder.removeprefix("./").strip("/") for package, folder in found.package_folders.items()}
-    return PythonProject(name, folders, extensions, kept, tuple(found.scripts), tuple(found.plugins), renamed)
+    folders, kept = read_folders(files).source_folders, tuple(filter(None, packages))
+    return PythonProject(name, folders, extensions, kept, tuple(found.scripts), tuple(found.plugins))
 
 
 def _top_pattern(package: str) -> str:
@@ -103,27 +88,23 @@ def _add_pyproject(found: _Found, document: dict[str, object]) -> None:
         for key in ("entry-points", "plugins"):
             for group, points in table_at(table, key).items():
                 found.add_entry_points(group, points.values() if isinstance(points, dict) else ())
-    found.folders += _declared_folders(document)
     setuptools = table_at(document, "tool", "setuptools")
     wheel = table_at(document, "tool", "hatch", "build", "targets", "wheel")
-    found.add_package_folders(table_at(setuptools, "package-dir").items())
-    for table in (table_at(wheel, "sources"), table_at(wheel, "force-include")):
-        found.add_package_folders((package, folder) for folder, package in table.items())
-    found.packages += _texts(setuptools.get("packages")) + _texts(setuptools.get("py-modules"))
-    found.packages += _texts(table_at(setuptools, "packages", "find").get("include"))
+    found.packages += texts(setuptools.get("packages")) + texts(setuptools.get("py-modules"))
+    found.packages += texts(table_at(setuptools, "packages", "find").get("include"))
     compiled = table_at(document, "tool", "setuptools").get("ext-modules")
     found.extensions += (
         [str(one.get("name")) for one in compiled if isinstance(one, dict)] if isinstance(compiled, list) else []
     )
-    found.extensions += _texts([table_at(document, "tool", "maturin").get("module-name")])
-    found.packages += _texts([table_at(document, "tool", "flit", "module").get("name")])
+    found.extensions += texts([table_at(document, "tool", "maturin").get("module-name")])
+    found.packages += texts([table_at(document, "tool", "flit", "module").get("name")])
     poetry = table_at(document, "tool", "poetry").get("packages")
     found.packages += (
         [str(one.get("include", "")) for one in poetry if isinstance(one, dict)]
         if isinstance(poetry, list)
         else []
     )
-    found.packages += [PurePosixPath(one).name for one in _texts(wheel.get("packages"))]
+    found.packages += [PurePosixPath(one).name for one in texts(wheel.get("packages"))]
 
 
 def _add_setup_cfg(found: _Found, config: ConfigParser | None) -> None:
@@ -138,33 +119,16 @@ def _add_setup_cfg(found: _Found, config: ConfigParser | None) -> None:
     for key in ("packages", "py_modules"):
         value = config.get("options", key, fallback="")
         found.packages += [] if "find" in value else re.findall(r"[\w.]+", value)
-    for section, key in (("options.packages.find", "where"), ("options", "package_dir")):
-        found.folders += re.findall(r"[\w./-]+", config.get(section, key, fallback="").split("=")[-1])
-    renamed = config.get("options", "package_dir", fallback="")
-    found.add_package_folders(re.findall(r"(\w+)\s*=\s*([\w./-]+)", renamed))
 
 
 def _add_setup_py(found: _Found, text: str) -> None:
     """Read by patterns: what most files write, in code that need not even be of this Python."""
     name = _SETUP_NAME.search(text)
     found.name = found.name or (name.group(1) if name else "")
-    found.folders += _SETUP_FOLDER.findall(text) + _FIND_PACKAGES.findall(text)
-    for pairs in _SETUP_FOLDERS.findall(text):
-        found.add_package_folders(re.findall(r"[\"'](\w+)[\"']\s*:\s*[\"']([\w./-]+)[\"']", pairs))
     found.scripts += _targets(_SETUP_ENTRY.findall(text.partition("entry_points")[2]))
     found.extensions += _SETUP_EXTENSION.findall(text)
     for names in _SETUP_PACKAGES.findall(text):
         found.packages += re.findall(r"[\"']([\w.*-]+)[\"']", "".join(names))
-
-
-def _config(data: bytes) -> ConfigParser | None:
-    # Entry points are `name = module:function` and versions hold `%`: neither may be taken for syntax.
-    parser = ConfigParser(interpolation=None, strict=False, delimiters=("=",))
-    try:
-        parser.read_string(as_utf8(data).decode("utf-8", "replace"))
-    except ConfigError:
-        return None
-    return parser
 
 
 def _targets(values: Iterable[object]) -> list[str]:
@@ -173,34 +137,3 @@ def _targets(values: Iterable[object]) -> list[str]:
     ]
     modules = [str(text).partition(":")[0].partition("[")[0].strip() for text in texts]
     return [module for module in modules if re.fullmatch(r"[A-Za-z_][\w.]*", module)]
-
-
-def _declared_folders(document: dict[str, object]) -> list[str]:
-    tool = table_at(document, "tool")
-    setuptools, hatch, pdm = table_at(tool, "setuptools"), table_at(tool, "hatch", "build"), table_at(tool, "pdm")
-    folders = _texts(table_at(setuptools, "packages", "find").get("where"))
-    for package, folder in table_at(setuptools, "package-dir").items():
-        place = PurePosixPath(str(folder))
-        folders += [str(place.parent if package else place)] if package in ("", place.name) else []
-    poetry = table_at(tool, "poetry").get("packages")
-    folders += (
-        [str(one.get("from", "")) for one in poetry if isinstance(one, dict)] if isinstance(poetry, list) else []
-    )
-    for table in (hatch, table_at(hatch, "targets", "wheel")):
-        sources = table.get("sources")
-        folders += _above(table.get("packages")) + (_above([*sources]) if isinstance(sources, dict) else [])
-        folders += _texts(sources)
-    folders += _above(table_at(tool, "scikit-build", "wheel").get("packages"))
-    named = [pdm.get("package-dir"), table_at(pdm, "build").get("package-dir")]
-    uv, maturin = table_at(tool, "uv", "build-backend"), table_at(tool, "maturin")
-    named += [uv.get("module-root"), maturin.get("python-source")]
-    return [folder for folder in folders + _texts(named) if folder]
-
-
-def _texts(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _above(packages: object) -> list[str]:
-    """Return the folders in which the named packages lie."""
-    return [str(PurePosixPath(one).parent) for one in _texts(packages)]

@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.sources.files import SourceFiles
-from groundup.sources.python_project import PythonProject, read_project
+from groundup_infer.python_project import PythonProject, read_project
 
 
 def read(name: str, text: str) -> PythonProject:
