@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ _LOOKED_AT = 40
 _ALIKE = 10
 """Lines are alike whose suspicion differs by less than a part of so many."""
 _FAR = 1000
+_LATE = re.compile(r"\s*(?:raise\b|try:|(?:async )?with [\w.]+:)")
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "decorator_list")
 
 
@@ -33,7 +35,7 @@ class Suspects:
 
         Of equally suspicious ones those come first that made the value which a function returned, by how many
         assignments and conditions are between; then what ran last. A `raise` comes after them, since it tells of
-        what is wrong already, and so does a `try`, which does nothing.
+        what is wrong already, and so do a `try` and a lock, which only hold others.
         """
         origin = one.origin and self._function(*one.origin)
         steps = self._steps(one, origin) if origin else {}
@@ -52,7 +54,7 @@ class Suspects:
         return [*found, *late][:_TOLD]
 
     def _is_late(self, path: str, line: int) -> bool:
-        return linecache.getline(self._source(path), line).lstrip().startswith(("raise", "try:"))
+        return bool(_LATE.match(linecache.getline(self._source(path), line)))
 
     def _place(self, line: Any) -> tuple[str, int]:
         """Return where the statement of a line begins."""

@@ -2,6 +2,7 @@
 
 import linecache
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -35,6 +36,11 @@ def loaded(rows):
         key = row[0]
         found[key] = row[1]
     return found
+
+def locked(word):
+    with LOCK:
+        text = word + "!"
+        return text
 """
 
 
@@ -83,14 +89,16 @@ def test_of_equal_ones_those_come_first_that_made_the_value_which_was_returned(l
     assert _told(library, _ran(library, "loaded", [("a", 1)], origin=24)) == [23, 21, 22]
 
 
-def test_a_line_that_raises_is_told_last(library: ModuleType) -> None:
-    """Its traceback names it already."""
+def test_a_line_that_raises_or_only_holds_others_is_told_last(library: ModuleType) -> None:
+    """Its traceback names the one already; a lock runs once more when it is given back."""
     assert _told(library, _ran(library, "checked", " ")) == [15, 14, 16]
+    library.LOCK = threading.Lock()  # type: ignore[attr-defined]
+    assert _told(library, _ran(library, "locked", "a")) == [29, 28, 27]
 
 
 def test_steps_follow_variables_conditions_and_methods(library: ModuleType) -> None:
     """Backwards from a statement, among those that ran; what it does not lead back to is left out."""
-    price, _, loaded = functions_of(str(library.__file__))
+    price, _, loaded, _ = functions_of(str(library.__file__))
     assert dict(steps_to(price.node, 11, range(1, 12))) == {6: 1, 10: 1, 3: 2, 9: 2, 11: 3}
     assert dict(steps_to(price.node, 5, range(1, 12))) == {5: 0, 4: 1}
     assert 10 not in dict(steps_to(price.node, 11, {3, 6, 9, 11}))
