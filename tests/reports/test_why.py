@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.domain.verdicts import TestResult
+from groundup.domain.verdicts import PASSES_WITH, TestResult
 from groundup.reports.causes import grouped
 from groundup.reports.why import lacking_lines, why_lines
 
@@ -36,11 +36,13 @@ def test_what_a_submission_lacks_is_said_once_and_by_kind() -> None:
 
 
 def test_each_place_where_a_cause_may_lie_is_a_line() -> None:
-    """The likelier first; the line that a traceback names is not told once more."""
+    """The likelier first; the line that a traceback names is told once more only with what mends it."""
     one = _lost(0).but(probably="/workspace/a.py:4: x\na.py:7: y", detail="a.py:7: in f\n    y\nE   AError: x")
     assert [line for line in why_lines(grouped([one]), 40, 80)[0] if ".py:" in line][:2] == [
         "  a.py:7: y",
         "  probably a.py:4: x",
     ]
+    mended = one.but(probably=f"a.py:7: y{PASSES_WITH}z")
+    assert why_lines(grouped([mended]), 40, 80)[0][1:3] == ["  a.py:7: y", f"  probably a.py:7: y{PASSES_WITH}z"]
     (apart,) = why_lines(grouped([one.but(detail="")]), 40, 80)
     assert apart[1:3] == ["  probably a.py:4: x", "  else a.py:7: y"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from groundup.domain.limits import Effort
 from groundup.domain.names import count
 from groundup.domain.subjects import Outcome
-from groundup.domain.verdicts import Stage, TestResult
+from groundup.domain.verdicts import TRIED, Stage, TestResult
 from groundup.reports.causes import (
     Cause,
     CauseGroup,
@@ -188,7 +188,8 @@ def place_lines(cause: Cause) -> Iterator[str]:
     called, _, helpers = cause.calls.partition(_HELPERS)
     if called:
         yield f"calls {called}"
-    guesses = [one for one in places_of(cause) if not cause.place or not one.startswith(f"{cause.place}:")]
+    told = f"{cause.place}:"
+    guesses = [one for one in places_of(cause) if not (cause.place and one.startswith(told)) or TRIED.search(one)]
     yield from guess_lines(guesses)
     if helpers and not guesses:
         yield f"or in what it calls: {helpers}"

@@ -16,6 +16,8 @@ _EVENTS = 2000
 _STATES = 6
 """Of a line in a test, that are kept."""
 _VARIABLES = 12
+_NESTED = 20
+_WRITERS = ("/_pytest/_io/saferepr.py", "/_pytest/_io/pprint.py", "/unittest/util.py", "/reprlib.py")
 _PLAIN = (int, float, bool, str, bytes, list, tuple, dict, set, type(None))
 
 
@@ -45,7 +47,16 @@ class LineTracer:
         if code not in self._seen:
             self._seen[code] = self._watching(code) if self._is_own(code) else None
         see = self._seen[code]
-        return see and see(frame, event, argument)
+        return None if see is None or self._is_shown(frame) else see(frame, event, argument)
+
+    def _is_shown(self, frame: types.FrameType) -> bool:
+        """Whether a call only writes a value that was compared: whoever failed a test does, when it is lost."""
+        above = frame.f_back
+        for _ in range(_NESTED):
+            if above is None or self._seen.get(above.f_code) is None:
+                break
+            above = above.f_back
+        return above is not None and above.f_code.co_filename.endswith(_WRITERS)
 
     def _watching(self, code: types.CodeType) -> Any:
         calls, left = self._calls, _EVENTS

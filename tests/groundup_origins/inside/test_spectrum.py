@@ -1,6 +1,8 @@
 """Lines that lost tests run and passing ones do not are suspicious, those that all run are not."""
 
+import reprlib
 import sys
+from collections.abc import Callable
 from types import CodeType
 
 from groundup_origins.inside.spectrum import LineTracer, ranked, suspicions
@@ -36,3 +38,33 @@ def test_the_line_that_lost_tests_alone_run_stands_out() -> None:
     suspicion = suspicions(lost, passing)
     assert [_below(line) for _, line in ranked(lost[0], suspicion)] == [5, 4, 2]
     assert round(suspicion[checked.__code__, checked.__code__.co_firstlineno + 4], 3) == 0.707
+
+
+class Boat:
+    """Which writes itself."""
+
+    def __repr__(self) -> str:
+        """Return its name."""
+        return named("boat")
+
+
+def named(word: str) -> str:
+    """Return a word as names are written."""
+    return word.title()
+
+
+def test_what_only_writes_a_compared_value_is_not_seen() -> None:
+    """A failed comparison shows its values, so lost tests alone would run that."""
+    assert _written_by(reprlib.Repr().repr) == set()
+    assert _written_by(repr) == {"__repr__", "named"}
+
+
+def _written_by(write: Callable[[object], str]) -> set[str]:
+    lines = LineTracer(lambda code: code in (Boat.__repr__.__code__, named.__code__))
+    before = sys.gettrace()
+    sys.settrace(lines)
+    try:
+        assert write(Boat()) == "Boat"
+    finally:
+        sys.settrace(before)
+    return {code.co_name for code, _ in lines.last}
