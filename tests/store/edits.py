@@ -612,7 +612,7 @@ FOUND: dict[str, tuple[str, Edit, str, set[str]]] = {
     "begun later": (
         "earlier-dibench",
         config(lambda d: d.update(created_at="2026-06-01T00:00:00Z")),
-        "verdicts.jsonl, line 1: it began at 2026-01-01 00:00, before the run did",
+        "verdicts.jsonl, line 1: it began at 2026-01-01 00:00 UTC, before the run did",
         {"a_one", "b_two", "c_three"},
     ),
     "another version of the suite": (
@@ -702,13 +702,13 @@ FOUND: dict[str, tuple[str, Edit, str, set[str]]] = {
     "an end long before the beginning": (
         "earlier-dibench",
         line(1, lambda it: it.update(finished_at="2019-01-01T00:00:00Z")),
-        "verdicts.jsonl, line 1: it ended at 2019-01-01 00:00, before it began",
+        "verdicts.jsonl, line 1: it ended at 2019-01-01 00:00 UTC, before it began",
         {"a_one"},
     ),
     "dates of 2019": (
         "earlier-dibench",
         line(1, lambda it: it.update(started_at="2019-01-01T00:00:00Z", finished_at="2019-01-01T00:00:03Z")),
-        "verdicts.jsonl, line 1: it began at 2019-01-01 00:00, before the run did",
+        "verdicts.jsonl, line 1: it began at 2019-01-01 00:00 UTC, before the run did",
         {"a_one"},
     ),
     "another try": (

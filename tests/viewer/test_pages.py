@@ -204,6 +204,7 @@ def test_lost_points_without_a_reason_are_not_called_none(client: TestClient, ru
 def test_a_task_names_the_other_runs_that_have_it(client: TestClient, runs: Path) -> None:
     """With the mean of what counts there; a run without a score for it is left out."""
     write_run(runs, "several", {"one": [(0, 1), (1, 1)], "four": [(1, 1), (1, 1)]})
+    assert "failed, solved" in words(client.get("/run/several").text)
     page = words(client.get("/run/several/task/one").text)
     assert "base50.0 %strict 3" in page
     assert "other100.0 %strict 3" in page

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from groundup.domain.errors import InfrastructureError, UsageError
+from groundup.domain.figures import minute
 from groundup.domain.limits import Effort
 from groundup.domain.names import count, printable
 from groundup.domain.records import Record
@@ -199,7 +200,7 @@ class _Reading:
         if line.verdict is not None and line.verdict.grader.name != grader:
             return f"its verdict is of the grader {printable(line.verdict.grader.name)}, and the run's is {grader}"
         if line.started_at < self._config.created_at - _CLOCKS:
-            return f"it began at {line.started_at:%Y-%m-%d %H:%M}, before the run did"
+            return f"it began at {minute(line.started_at)}, before the run did"
         return None
 
     def _reread(self) -> LockFile | None:
@@ -323,7 +324,7 @@ def _why_untimely(line: VerdictLine) -> str | None:
     if line.started_at.tzinfo is None or line.finished_at.tzinfo is None:
         return "its times have no time zone"
     if line.finished_at < line.started_at - _CLOCKS:
-        return f"it ended at {line.finished_at:%Y-%m-%d %H:%M}, before it began"
+        return f"it ended at {minute(line.finished_at)}, before it began"
     return None
 
 
