@@ -1,5 +1,6 @@
 """Figures as people read them: one home for all tables, pages and messages."""
 
+import math
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -42,7 +43,9 @@ def test_a_score_has_its_parts_everywhere() -> None:
     assert str(Score(numerator=1234567, denominator=2000000)) == "1234567 of 2000000"
     assert share_alone(Score(numerator=2999, denominator=3000)) == ">99.9"
     assert (share(Score(numerator=0, denominator=0)), share_alone(None)) == ("-", "-")
-    assert amount(3.0) == "3"
+    assert [amount(one) for one in (3.0, math.nan, -math.inf, 1e308, 1e-300)] == [
+        "3", "nan", "-inf", "1e+308", "1e-300",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 Nothing is rounded to what it is not: all and nothing, and no cost, are shown only where they are exact.
 """
 
+import math
 from datetime import UTC, datetime
 
 
 def amount(number: float) -> str:
     """Return a count without a point, and a sum of shares with three digits after it."""
+    if not math.isfinite(number) or abs(number) >= 1e15 or 0 < abs(number) < 0.0005:
+        return f"{number:g}"  # no count; damaged records say so
     return f"{number:.0f}" if number == int(number) else f"{number:.3f}"
 
 
