@@ -11,14 +11,13 @@ from groundup.api.flags import AnyPath
 from groundup.domain.errors import UsageError
 from groundup.domain.names import unknown
 from groundup.domain.records import Record
-from groundup.languages import imported_name
 from groundup.languages.formats import FORMATS, find_manifests
 from groundup.manifests.records import DependencyKind, Language
 from groundup.store.files import write_atomically
 from groundup.trees.walking import read_regular
 from groundup_infer import inference
 from groundup_infer.inference import INFERERS
-from groundup_infer.records import Inference
+from groundup_infer.records import Inference, imported_name
 from groundup_infer.written import WRITABLE, write_inferred
 
 

@@ -6,10 +6,17 @@ from pydantic import Field
 
 from groundup.domain.languages import DependencyLanguage
 from groundup.domain.records import Record
+from groundup.languages import LANGUAGES
 from groundup_infer.python_layout import SourcePlace
 
 Language = DependencyLanguage
 """The languages whose imports are understood."""
+
+
+def imported_name(language: Language, name: str) -> str:
+    """Return the same for names of which one may come from source code."""
+    record = LANGUAGES[language]
+    return (record.canonical_import or record.canonical)(name)
 
 
 class InferredKind(StrEnum):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.records import Record
-from groundup.languages import canonical_name, imported_name
+from groundup.languages import canonical_name
 from groundup.languages.csharp.evaluation import Evaluation
 from groundup.languages.formats import FORMATS, find_manifests, format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, Language, ManifestError
@@ -17,7 +17,7 @@ from groundup.suites.dibench.registry_check import crate_name
 from groundup_infer.csharp_packages import ASPNET
 from groundup_infer.inference import infer_tree
 from groundup_infer.python_layout import SourcePlace, modules_beside, projects_below
-from groundup_infer.records import InferredDependency, InferredKind, Manner
+from groundup_infer.records import InferredDependency, InferredKind, Manner, imported_name
 
 WRITABLE = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "package.json", "Cargo.toml", "msbuild",

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.digests import digest_bytes
+from groundup_infer.records import imported_name
 from groundup_infer.written import INFERRED_KINDS, write_inferred
 from tests.suites.dibench.conftest import Groundup
 from tests.suites.dibench.made import INSTANCES, write_tree
@@ -243,3 +244,9 @@ def test_another_project_of_the_repository_is_declared_by_its_name(tmp_path: Pat
     bar, foo = write_inferred(root, "python", paths, lambda path: (root / path).read_bytes())
     assert set(bar.added) == {"acme-foo", "click"}
     assert foo.added == ()
+
+
+def test_code_takes_more_spellings_of_a_crate_for_one() -> None:
+    """It writes `_` for `-`."""
+    assert imported_name("rust", "serde-derive") == imported_name("rust", "serde_derive")
+    assert imported_name("javascript", "a-b") != imported_name("javascript", "a_b")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
 from groundup.domain.languages import DependencyLanguage
-from groundup.languages import canonical_name, imported_name
+from groundup.languages import canonical_name
 from groundup.languages.spelling import python_name
 from groundup.registries.crates import name_in_index
 
@@ -34,10 +34,8 @@ def test_names_are_equal_when_the_client_says_so(
     assert (canonical_name(language, one) == canonical_name(language, other)) is same
 
 
-def test_code_and_indexes_take_more_spellings_of_a_crate_for_one() -> None:
-    """Code writes `_` for `-`, and crates.io gives away one spelling of all."""
-    assert imported_name("rust", "serde-derive") == imported_name("rust", "serde_derive")
-    assert imported_name("javascript", "a-b") != imported_name("javascript", "a_b")
+def test_an_index_takes_more_spellings_of_a_crate_for_one() -> None:
+    """crates.io gives away one spelling of all."""
     assert name_in_index("Serde-Derive") == name_in_index("serde_derive")
 
 

@@ -44,9 +44,3 @@ SETUPS: Mapping[SetupKind, LanguageRecord] = {
 def canonical_name(language: DependencyLanguage, name: str) -> str:
     """Return what is equal for two names exactly when a manifest of *language* means one package by both."""
     return LANGUAGES[language].canonical(name)
-
-
-def imported_name(language: DependencyLanguage, name: str) -> str:
-    """Return the same for names of which one may come from source code."""
-    record = LANGUAGES[language]
-    return (record.canonical_import or record.canonical)(name)

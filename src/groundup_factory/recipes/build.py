@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from groundup.domain.errors import TaskError, UsageError
+from groundup.domain.records import plainly
 from groundup.environments.requests import GitSource, PythonEnvironment, SourceRequest
 from groundup.grading.context import GradingContext
 from groundup.grading.library.execution import Execution
@@ -97,7 +100,31 @@ async def make_draft(making: Making, candidate: SourceCandidate) -> Recipe:
         declared=dict(making.declared),
         published=PublishedRun(commands=task.commands, test_files=task.test_files),
     )
-    return making.decision.applied(draft)
+    return applied(making.decision, draft)
+
+
+def applied(decision: TaskDecision, draft: Recipe) -> Recipe:
+    """Return *draft* with what was decided in place of what was guessed. Raises `TaskError`."""
+    source = draft.source.but(version=decision.version or draft.source.version)
+    environment = draft.environment.but(complete=decision.complete or draft.environment.complete)
+    tests = draft.tests.model_dump() | decision.tests
+    if decision.version and tests["distribution"]:
+        tests["distribution"]["version"] = decision.version
+    changed = {
+        **draft.model_dump(exclude={"source", "environment"}),
+        "source": source,
+        "environment": environment,
+        "tests": tests,
+        "edits": decision.edits,
+        "reasons": {**draft.reasons, **decision.reasons},
+        "differences": decision.differences,
+    }
+    try:
+        return Recipe.model_validate(changed)
+    except ValidationError as error:
+        raise TaskError(
+            f"decisions.toml: {draft.task}: {plainly(error.errors()[0])}; mend the decision"
+        ) from error
 
 
 def recorded(

@@ -5,6 +5,7 @@ import pytest
 from groundup.domain.errors import TaskError
 from groundup.suites.nl2repobench.decisions import TaskDecision, decisions
 from groundup.suites.nl2repobench.recipe import RecipeSource, RepositorySource, Why, shipped_recipes
+from groundup_factory.recipes.build import applied
 from groundup_factory.recipes.candidates import parse_source
 from tests.suites.nl2repobench.trials import RECIPE
 
@@ -39,11 +40,11 @@ def test_a_shipped_recipe_is_of_the_source_that_was_decided() -> None:
 def test_what_was_decided_takes_the_place_of_what_was_guessed() -> None:
     """Keys of the tests, reasons and a version come from the decision; everything else stays."""
     decided = TaskDecision(tests={"writable": ("tests",)}, reasons={"tests/a.py::*": Why.NETWORK}, version="9.9")
-    made = decided.applied(RECIPE)
+    made = applied(decided, RECIPE)
 
     assert made.tests.writable == ("tests",)
     assert made.tests.arguments == RECIPE.tests.arguments
     assert made.reasons["tests/a.py::*"] is Why.NETWORK
     assert made.source.version == "9.9"
     with pytest.raises(TaskError, match="mend the decision"):
-        TaskDecision(tests={"memory_mb": "much"}).applied(RECIPE)
+        applied(TaskDecision(tests={"memory_mb": "much"}), RECIPE)

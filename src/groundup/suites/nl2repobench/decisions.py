@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from groundup.domain.errors import TaskError
 from groundup.domain.records import Record, plainly
-from groundup.suites.nl2repobench.recipe import Difference, Recipe, Why
+from groundup.suites.nl2repobench.recipe import Difference, Why
 from groundup.trees.edits import FileEdit
 
 _NAME = "decisions.toml"
@@ -54,27 +54,6 @@ class TaskDecision(Record):
         if self.image_only:
             return f"is graded in its published image alone (--grader official --image IMAGE): {self.blocked}"
         return f"has no recipe: {self.blocked or 'not tried yet'}"
-
-    def applied(self, draft: Recipe) -> Recipe:
-        """Return *draft* with what was decided in place of what was guessed. Raises `TaskError`."""
-        source = draft.source.but(version=self.version or draft.source.version)
-        environment = draft.environment.but(complete=self.complete or draft.environment.complete)
-        tests = draft.tests.model_dump() | self.tests
-        if self.version and tests["distribution"]:
-            tests["distribution"]["version"] = self.version
-        changed = {
-            **draft.model_dump(exclude={"source", "environment"}),
-            "source": source,
-            "environment": environment,
-            "tests": tests,
-            "edits": self.edits,
-            "reasons": {**draft.reasons, **self.reasons},
-            "differences": self.differences,
-        }
-        try:
-            return Recipe.model_validate(changed)
-        except ValidationError as error:
-            raise TaskError(f"{_NAME}: {draft.task}: {plainly(error.errors()[0])}; mend the decision") from error
 
 
 @cache
