@@ -171,8 +171,7 @@ def pack(run: RunFolder, path: Path, disclosure: Disclosure) -> BundleManifest:
     if unfit := records.told(run.path):
         raise UsageError(unfit)
     lines = records.lines
-    pending = [key for key in config.planned.keys if key not in lines or not lines[key].settles]
-    if pending:
+    if pending := config.planned.pending(lines):
         raise UsageError(
             f"{config.run_id}: {count(len(pending), 'attempt')} without a verdict; `groundup resume` it first"
         )

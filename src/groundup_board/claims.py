@@ -103,7 +103,7 @@ def _faults_of_plan(config: ConfigFile, lines: Mapping[AttemptKey, VerdictLine],
     keys = set(planned.keys)
     if beyond := [str(key) for key in lines if key not in keys]:
         yield f"it has verdicts on what it did not plan: {_some(beyond)}"
-    if pending := [str(key) for key in planned.keys if key not in lines or not lines[key].settles]:
+    if pending := [str(key) for key in planned.pending(lines)]:
         yield f"it has no verdict on {_some(pending)}"
 
 

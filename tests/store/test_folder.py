@@ -9,7 +9,7 @@ import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Provenance, Submission
-from groundup.domain.verdicts import Score, TestResult
+from groundup.domain.verdicts import Score, Status, TestResult
 from groundup.store.attempts import AttemptWriter
 from groundup.store.folder import RunFolder, RunWriter, is_held
 from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start
@@ -51,6 +51,15 @@ def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:
     assert len(list(folder.lines())) == 2
     names = {path.name for path in (tmp_path / "one").iterdir()}
     assert names == {".lock", "attempts", "config.json", "lock.json", "verdicts.jsonl"}
+
+
+def test_an_attempt_is_pending_until_a_line_settles_it() -> None:
+    """So is one whose verdict blames the machine; a loss of the submission settles it."""
+    key, other = AttemptKey(task="a"), AttemptKey(task="b")
+    planned = Planned(tasks=("a", "b"), attempts=1)
+    assert planned.pending({}) == (key, other)
+    assert planned.pending({key: line(verdict())}) == (other,)
+    assert planned.pending({key: line(verdict().but(status=Status.INFRASTRUCTURE))}) == (key, other)
 
 
 def test_an_existing_run_is_not_begun_again(tmp_path: Path) -> None:

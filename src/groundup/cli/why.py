@@ -59,7 +59,8 @@ def why(
     unfit = records.told(folder.path)
     if unfit:
         say(f"groundup: {unfit}")
-    pending = [key for key in _meant(folder, task) if key not in records.bad and not _settled(records.lines, key)]
+    meant = {*_meant(folder, task)} - records.bad.keys()
+    pending = meant.intersection(folder.config().planned.pending(records.lines))
     unfinished = unfinished_words(len(pending), _again(folder)) if pending else ""
     asked = _asked(folder, records.lines, task, unfinished, fits=not unfit)
     # What passed is of no use where each attempt has a line; of a long run it would take long to read.
@@ -106,10 +107,6 @@ def _meant(folder: "RunFolder", task: str | None) -> "Sequence[AttemptKey]":
     return [key for key in keys if key.task == named.task]
 
 
-def _settled(lines: "Mapping[AttemptKey, VerdictLine]", key: "AttemptKey") -> bool:
-    return key in lines and lines[key].settles
-
-
 def _again(folder: "RunFolder") -> str | None:
     """Return the command that finishes the run; None: a server's run, whose episodes end elsewhere."""
     from groundup.store.records import Served
@@ -136,7 +133,7 @@ def _asked(
     keys = _meant(folder, task)
     lost = [key for key in keys if key in lines and (verdict := lines[key].verdict) and verdict.reasons]
     if not lost and len(keys) > 1 and task is None and fits:
-        graded = any(_settled(lines, key) for key in keys)
+        graded = len(folder.config().planned.pending(lines)) < len(keys)
         told = "no attempt lost points" if graded else "no attempt has a verdict yet"
         raise UsageError("; ".join(filter(None, (told, unfinished))))
     return lost or (keys[:1] if fits or task is not None else ())

@@ -172,9 +172,8 @@ class Resumption(NamedTuple):
         Raises `UsageError` where the run cannot be resumed.
         """
         self.plan()
-        latest = RunFolder(self.folder).latest()
-        keys = RunFolder(self.folder).config().planned.keys
-        return tuple(key for key in keys if key not in latest or not latest[key].settles), len(keys)
+        planned = RunFolder(self.folder).config().planned
+        return planned.pending(RunFolder(self.folder).latest()), len(planned)
 
     def work(self, progress: Progress = silent, stop: StopSignal | None = None) -> Run:
         """Work on the run until nothing is pending."""

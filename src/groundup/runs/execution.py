@@ -273,8 +273,8 @@ class _PendingAttempts:
         earlier = writer.earlier
         for line in earlier.lines.values():
             tally.earlier(line)
-        settled = {key for key, line in earlier.lines.items() if line.settles} | self._lost(earlier)
-        self._keys = [key for key in run.plan.planned.keys if key not in settled]
+        lost = self._lost(earlier)
+        self._keys = [key for key in run.plan.planned.pending(earlier.lines) if key not in lost]
         if self._run.makes_only:
             self._keys = [key for key in self._keys if not self._is_made(key)]
         # What begins last is waited for alone, so what takes long begins first. Nothing handed in takes no time.

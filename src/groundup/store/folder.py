@@ -197,8 +197,7 @@ class RunFolder:
         """Return the attempts whose submissions an agent has made, as far as *lines* have no score of them yet."""
         if not isinstance(config.configuration.submissions, Generated):
             return frozenset()
-        unsettled = (key for key in config.planned.keys if key not in lines or not lines[key].settles)
-        return frozenset(key for key in unsettled if self.attempt(key).made())
+        return frozenset(key for key in config.planned.pending(lines) if self.attempt(key).made())
 
     def attempt(self, key: AttemptKey) -> AttemptFolder:
         """Return the folder of one attempt."""

@@ -192,6 +192,10 @@ class Planned(Record):
         """Whether *key* is one of them."""
         return key.task in self.tasks and key.index < self.attempts
 
+    def pending(self, lines: Mapping[AttemptKey, "VerdictLine"]) -> tuple[AttemptKey, ...]:
+        """Those without a line that settles them, of the *lines* that count."""
+        return tuple(key for key in self.keys if key not in lines or not lines[key].settles)
+
 
 class Begun(Planned):
     """The attempts of a server's run: those begun so far, because how many clients come is not planned."""
