@@ -13,7 +13,7 @@ from groundup.cli.serve import serve_job
 from groundup.cli.view import write_pages
 from groundup.settings import Settings, load
 from groundup.suites.sets import checked_set
-from groundup_factory.auditing import audit
+from groundup_factory.audit_runs import audit
 from groundup_factory.packing import pack_set, refresh_set
 from groundup_factory.sets import SetRequest, SetYield, make_set
 from groundup_factory.yields import evidence_of, yield_of

@@ -57,8 +57,8 @@ def audit(
     from groundup.cli.progress import shown_progress
     from groundup.domain.names import count
     from groundup.settings import load
-    from groundup_factory.auditing import PAGE
-    from groundup_factory.auditing import audit as audited
+    from groundup_factory.audit_runs import PAGE
+    from groundup_factory.audit_runs import audit as audited
 
     settings = load({"jobs": jobs})
     with shown_progress(Talk()) as progress:

@@ -6,7 +6,7 @@ import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.settings import Settings
-from groundup_factory.auditing import audit
+from groundup_factory.audit_runs import audit
 from tests.runs.toy import BEHAVIOUR
 
 SUITE = "tests.runs.toy:create_two"
