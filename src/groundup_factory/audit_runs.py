@@ -27,7 +27,7 @@ from groundup.suites.opening import open_suite
 from groundup.suites.selection import groups_of, members, refuse_unknown
 from groundup.trees.scratch import scratch_folder
 from groundup.trees.writer import copy_tree, in_thread
-from groundup_factory.audit import (
+from groundup_factory.audit_findings import (
     NOP,
     ORACLE,
     Audit,

@@ -1,7 +1,7 @@
 """What can be read in hidden tests: those without a check, and names that the specification keeps to itself."""
 
 from groundup.suites.base import HiddenCode
-from groundup_factory.audit import read_hidden_tests
+from groundup_factory.audit_findings import read_hidden_tests
 
 TESTS = """
 import demo

@@ -12,7 +12,7 @@ from groundup.suites.nl2repobench.strict import NL2RepoStrictGrader
 from groundup_factory.recipes.losses import compiled_parts
 from groundup_factory.recipes.sound import refuse_unsound
 from tests.grading.library.laboratory import ORIGINAL, HostBuilder, write_tree
-from tests.groundup_factory.test_audit import graded
+from tests.groundup_factory.test_audit_findings import graded
 from tests.suites.nl2repobench.trials import RECIPE, Trial
 
 

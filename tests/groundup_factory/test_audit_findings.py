@@ -2,7 +2,7 @@
 
 from groundup.domain.verdicts import Graded, GraderIdentity, Score, Status, TestResult, Verdict
 from groundup.suites.base import HiddenCode
-from groundup_factory.audit import (
+from groundup_factory.audit_findings import (
     Audit,
     Readings,
     TaskAudit,
