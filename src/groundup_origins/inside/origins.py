@@ -71,6 +71,8 @@ _NOT_RAISED = re.compile(r"^Failed: DID NOT RAISE\b|^(?:AssertionError: )?[\w.()
 _EXPECTED = re.compile(r"DID NOT RAISE (?:<class ')?([\w.]+)|expected inside pytest\.raises\((\w+)")
 _QUOTED = re.compile(r"'([^'\n]{1,60})'|\"([^\"\n]{1,60})\"|[?&](\w+)=")
 _WORDS = 40
+_STATEMENT_LINES = 5
+"""Of a statement, after the first one, that are shown."""
 _LENGTH = re.compile(r"^ *\+ +where (\d+) = len\(", re.MULTILINE)
 """How pytest tells the length of a value that was compared."""
 
@@ -585,7 +587,12 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], S
 
 
 def _shown(file: str, line: int, why: str = "") -> str:
-    text = f"{file}:{line}: {linecache.getline(file, line).strip()}"
+    """Return a place with its text, up to where its brackets end."""
+    text, at = linecache.getline(file, line).strip(), line
+    while sum(map(text.count, "([{")) > sum(map(text.count, ")]}")) and at < line + _STATEMENT_LINES:
+        at += 1
+        text += " " + linecache.getline(file, at).strip()
+    text = f"{file}:{line}: {text.strip()}"
     return text[: max(CHARS - len(why), CHARS // 2)] + why[: CHARS // 2]
 
 

@@ -64,6 +64,12 @@ def due(start, days):
     due = start + 100 * days
     return max(due, 0)
 
+def wide(n):
+    return (
+        7100
+        + n
+    )
+
 def refused(day):
     return checked_name(day)
 
@@ -123,6 +129,9 @@ def test_no_error():
     with pytest.raises(ValueError):
         lib.refused("")
 
+def test_wide():
+    assert lib.wide(3) == 3
+
 def test_own_value():
     assert "abc" == "abd"
 
@@ -168,6 +177,7 @@ def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None
         "test_default_dict": "found[word] += 2",
         "test_short_text": "name = name[:2]",
         "test_variable": "due = start + 100 * days",
+        "test_wide": "return ( 7100 + n )",
         "test_no_error": "return checked_name(day)",
         "test_generator": 'yield "line-%d" % (number * 2)',
         "test_text_old": "return trimmed(text).upper()",
