@@ -57,6 +57,8 @@ def test_places_of_a_cause_are_those_of_its_tests() -> None:
     assert [one.cause.probably for one in grouped(tests)] == ["a.py:1: x\na.py:3: z\na.py:2: y"]
     assert grouped(tests[2:])[0].cause.probably == "a.py:3: z"
     assert grouped(tests[3:])[0].cause.probably == ""
+    many = tests[0].but(probably="\n".join(f"a.py:{at}: x" for at in range(1, 99)))
+    assert len(grouped([many])[0].cause.probably.splitlines()) == 3
 
 
 def test_without_a_line_of_the_submission_the_message_decides_digits_aside() -> None:

@@ -75,6 +75,8 @@ _SHORTENED = re.compile(r"^(?:AssertionError: )?(?:assert .*\.\.\.|.*\[\d+ chars
 _TELLS_VALUES = re.compile(r"\bassert\b| (?:[!=]=|not in|in|is|is not) |[<>]")
 _SIDES = re.compile(r"^(?P<where>.*: )?(?P<side>left |right) (?P<value>.*)$")
 _SAID = 160
+_PLACES = 3
+"""Lines that a lost test may lead to; who says more is a stranger."""
 _JAVA_TEST = re.compile(r"((?:\w+\.)*\w+)(?:\$[\w$]+)?#\w+")
 _INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3(?:\.\d+)?)/|^<")
 _WORKSPACE = "/workspace/"
@@ -209,7 +211,7 @@ def _probably(tests: Iterable[TestResult]) -> str:
 
 def places_of(one: TestResult | Cause) -> list[str]:
     """Return the lines where a lost test, or a cause, probably lies, as `file:line: text`, the likelier first."""
-    return [place.removeprefix(_WORKSPACE) for place in one.probably.splitlines()]
+    return [place.removeprefix(_WORKSPACE) for place in one.probably.splitlines()[:_PLACES]]
 
 
 class AttemptLosses(NamedTuple):
