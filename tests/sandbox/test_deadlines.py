@@ -101,7 +101,7 @@ def test_of_two_guests_of_which_one_waits_for_the_other_each_moment_counts_once(
     """A CI job's driver waits for its steps: what it is owed is no starvation, and thins out none."""
     noted = Starvation()
     for owed_s, own_s in ((8.0, 0.0), (0.0, 4.0)):
-        readings = iter([Reading(0.0, 0.0, 0.0), Reading(8.0, idle_s, own_s, owed_s)])
+        readings = iter([Reading(0.0, 0.0, 3.0), Reading(8.0, idle_s, 3.0 + own_s, owed_s)])
         stopwatch = Stopwatch(readings.__next__)
         stopwatch.passed_s()
         noted.add(stopwatch)

@@ -130,6 +130,23 @@ def test_build_requirements_stay() -> None:
     assert FORMAT.mask(data, PATH) == b"setup(setup_requires=['setuptools_scm'], install_requires=[])\n"
 
 
+@pytest.mark.parametrize(
+    ("code", "is_said"),
+    [
+        ("EXTRAS = {'a': ['b']}", True),
+        ("EXTRAS = dict(a=['b'])", True),
+        ("EXTRAS = {name: ['b']}", False),
+        ("EXTRAS = {**others}", False),
+        ("EXTRAS = {}\nEXTRAS = {name: ['b']}", False),
+        ("from elsewhere import EXTRAS", False),
+    ],
+)
+def test_extras_that_only_running_it_would_tell_are_noted(code: str, is_said: bool) -> None:
+    """What the file itself says of them is read."""
+    notes = FORMAT.read(f"{code}\nsetup(extras_require=EXTRAS)\n".encode(), PATH).notes
+    assert any(note.topic == "cannot-say" for note in notes) is not is_said
+
+
 def test_new_arguments_and_extras() -> None:
     """What has no argument yet gets one; a new extra joins the dictionary."""
     data = b"from setuptools import setup\nsetup(\n    name='x',\n    extras_require={'a': ['b']}\n)\n"
