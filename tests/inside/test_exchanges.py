@@ -35,6 +35,36 @@ def test_none():
 
 def test_refused():
     httpx.get("http://127.0.0.1:1/gone")
+
+class Asked:
+    method, url = "PUT", "http://localhost/notes"
+
+    def __init__(self, read):
+        self.read = read
+
+    @property
+    def data(self):
+        self.read.append("to its end")
+
+class Strange:
+    @property
+    def url(self):
+        raise LookupError
+
+class Client:
+    def open(self, request):
+        return httpx.Response(404)
+
+import sys, types
+sys.modules["werkzeug.test"] = types.SimpleNamespace(Client=Client)
+
+def test_stream_is_left_alone():
+    asked = Asked([])
+    assert Client().open(asked).status_code == 404
+    assert asked.read == [1]
+
+def test_strange_request():
+    assert Client().open(Strange()).status_code == 404
 """
 
 
@@ -58,4 +88,8 @@ def test_the_last_exchange_stands_beside_the_failure(tmp_path: Path) -> None:
     assert sent.startswith("last exchange: POST /users")
     assert told["test_urllib"] == ["last exchange: GET /items -> 200"]
     assert told["test_none"] == ["left  1"]
+    assert told["test_stream_is_left_alone"][0] == "last exchange: PUT /notes -> 404"
+    assert "to its end" not in "".join(said.demand + said.detail for said in report.results.values())
+    (strange,) = [said for test, said in report.results.items() if "strange" in test.id]
+    assert strange.outcome == "passed"
     assert told["test_refused"] == ["last exchange: GET /gone -> no answer: ConnectError"]

@@ -8,6 +8,7 @@ tell anything here; it is for people alone.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from typing import Any
@@ -45,12 +46,15 @@ class LastExchange:
     def _watched(self, send: Any) -> Any:
         @functools.wraps(send)
         def watched(client: Any, request: Any, *more: Any, **named: Any) -> Any:
+            self._last = ""
             try:
                 answer = send(client, request, *more, **named)
             except BaseException as problem:
-                self._last = _asked(request) + " -> no answer: " + type(problem).__name__
+                with contextlib.suppress(Exception):
+                    self._last = _asked(request) + " -> no answer: " + type(problem).__name__
                 raise
-            self._last = _asked(request) + " -> " + _answered(answer)
+            with contextlib.suppress(Exception):  # the objects of a client that is not known well cost no test
+                self._last = _asked(request) + " -> " + _answered(answer)
             return answer
 
         return watched
@@ -66,11 +70,9 @@ def _asked(request: Any) -> str:
 
 
 def _sent(request: Any) -> str:
-    body = getattr(request, "body", None)
-    if body is None:
-        body = (
-            vars(request).get("_content", getattr(request, "data", None)) if hasattr(request, "__dict__") else None
-        )
+    """Return what was sent, where the request holds it; to ask some for it reads a stream to its end."""
+    held = getattr(request, "__dict__", {})
+    body = next((held[name] for name in ("body", "_content", "_data") if held.get(name) is not None), None)
     if not isinstance(body, (str, bytes)) or not body:
         return ""
     return ", sent " + _line(body)
