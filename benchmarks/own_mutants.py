@@ -51,7 +51,7 @@ _ELSEWHERE = 4
 _TESTED_BY = {
     "manifests": ("languages",),
     "sources": ("groundup_infer",),
-    "workflows": ("groundup_factory",),
+    "workflows": ("groundup_factory/instances",),
 }
 """Folders whose tests test another folder, too."""
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
