@@ -12,7 +12,7 @@ from groundup.domain.verdicts import share
 from groundup.reports import pages
 from groundup.reports.document import TaskPair
 from groundup.reports.lost import shares_lost, stage_name
-from groundup.reports.numbers import words
+from groundup.reports.numbers import standing_words, words
 from groundup.reports.why import demanded, kinds_words, place_lines
 from groundup.runs import evidence
 
@@ -29,6 +29,7 @@ def templates(*, still: bool) -> Environment:
         part=_part,
         demanded=demanded,
         places=place_lines,
+        standing=standing_words,
         money=money,
         size=size,
     )
