@@ -160,10 +160,14 @@ def _checked(values: Mapping[str, object], flags: Mapping[str, object], config: 
 
 _NO_SETTINGS = ("GROUNDUP_TOKEN", "GROUNDUP_TEST_SEED")
 """Variables of ours that are no settings, beside those of keys."""
+_warned: set[str] = set()
+"""Variables that this process has warned of; Python's own count is by the line that loads settings."""
 
 
 def _warn_of_variables(known: Sequence[str]) -> None:
     for name in sorted(environment()):
         # The setting `key_variable` lets the variable of a key have any name.
-        if name.startswith(PREFIX) and not name.endswith("_KEY") and name not in (*known, *_NO_SETTINGS):
+        is_setting = name.endswith("_KEY") or name in (*known, *_NO_SETTINGS)
+        if name.startswith(PREFIX) and not is_setting and name not in _warned:
+            _warned.add(name)
             warnings.warn(unknown("variable", name, known), VariableWarning, stacklevel=3)

@@ -56,6 +56,8 @@ def test_a_misspelt_variable_is_named_once(tmp_path: Path) -> None:
     told = [line for line in ended.stderr.splitlines() if "GROUNDUP_" in line]
     assert told == ["groundup: unknown variable 'GROUNDUP_JOB'; did you mean 'GROUNDUP_JOBS'?"]
     assert ended.returncode == 0
+    twice = f'"{sys.executable}" -c "import groundup.settings as s; s.load()\ns.load()"'
+    assert shell(twice, tmp_path, **variables).stderr.count("unknown variable 'GROUNDUP_JOB'") == 1
 
 
 def test_as_many_attempts_are_graded_at_once_as_there_are_processors_for_this_process(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`groundup compare OLD NEW TASK`: what a newer attempt at a task brought back, and what it lost."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundup.api.flags import Output
@@ -10,11 +11,15 @@ if TYPE_CHECKING:
 
 
 def names_task(runs: Sequence[str], output: Output) -> bool:
-    """Whether the last of three names is a task of the second run, and no run of that name is there."""
+    """Whether the last of three names is a task of the second run, and no run of that name is there.
+
+    Raises `UsageError` for one that is neither, nor a report's file.
+    """
     from groundup.api.folders import run_folder
     from groundup.domain.errors import UsageError
+    from groundup.domain.names import unknown
     from groundup.settings import load
-    from groundup.store.folder import RunFolder
+    from groundup.store.folder import RunFolder, runs_in
 
     if len(runs) != 3:
         return False
@@ -26,7 +31,11 @@ def names_task(runs: Sequence[str], output: Output) -> bool:
             planned = RunFolder(run_folder(runs[1], settings)).config().planned.tasks
         except UsageError:
             return False
-        return runs[2].partition("/")[0] in planned
+        is_task = runs[2].partition("/")[0] in planned
+        if not is_task and not Path(runs[2]).exists():
+            there = [path.name for path in runs_in(settings.output)]
+            raise UsageError(unknown("run or task", runs[2], [*there, *planned])) from None
+        return is_task
     return False
 
 
