@@ -102,7 +102,7 @@ EXTENSIONS = (
             "audit": "cli.audit:audit",
         },
         groups={"curate": "Make tasks out of repositories."},
-        offers={"audit": "auditing", "curate_set": "api"},
+        offers={"audit": "audit_runs", "curate_set": "api"},
     ),
     ExtensionPackage(
         "groundup_judging",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import groundup as groundup_package
 from groundup import extensions
 from groundup.catalog import Table
 from groundup.cli.main import GATHERED, JOBS, every_command
@@ -37,6 +38,16 @@ def test_what_a_package_adds_is_there(package: ExtensionPackage) -> None:
         assert added
         for load in added.values():
             assert load() is not None
+
+
+@pytest.mark.parametrize("package", [one for one in EXTENSIONS if one.present()], ids=lambda one: one.name)
+def test_what_a_package_offers_is_there(package: ExtensionPackage) -> None:
+    """Its commands, and the functions that `import groundup` offers, lie where its row says."""
+    for place in package.commands.values():
+        module, _, name = place.partition(":")
+        assert callable(getattr(import_module(f"{package.name}.{module}"), name))
+    for name in package.offers:
+        assert callable(getattr(groundup_package, name))
 
 
 @pytest.mark.usefixtures("without")
