@@ -167,7 +167,7 @@ _warned: set[str] = set()
 def _warn_of_variables(known: Sequence[str]) -> None:
     for name in sorted(environment()):
         # The setting `key_variable` lets the variable of a key have any name.
-        is_setting = name.endswith("_KEY") or name in (*known, *_NO_SETTINGS)
-        if name.startswith(PREFIX) and not is_setting and name not in _warned:
+        is_known = name.endswith("_KEY") or name in (*known, *_NO_SETTINGS)
+        if name.startswith(PREFIX) and not is_known and name not in _warned:
             _warned.add(name)
             warnings.warn(unknown("variable", name, known), VariableWarning, stacklevel=3)

@@ -3,13 +3,14 @@
 import ast
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
 from groundup.domain.errors import TaskError
 from groundup.grading.context import GradingContext
+from groundup.grading.guesses import LOST_BY
 from groundup.grading.java.installing import JavaInstalled
 from groundup.grading.java.testing import run_java_tests
 from groundup.grading.library.belief import checker
@@ -78,8 +79,10 @@ async def run_in_process(
         integrity = await checker()(library, execution, expected, None, context)
     is_tampered = integrity.answer == "tampered"
     results = _results(decision, counts=not is_tampered)
+    if any(one.outcome in LOST_BY for one in results.values()):  # else nobody reads the sources
+        results = await asyncio.to_thread(lambda: followed(results, b"", Sources.of(submission)))
     return TestRun(
-        results=await asyncio.to_thread(lambda: followed(results, b"", Sources.of(submission))),
+        results=results,
         collected=execution.report.collected or 0,
         collection_errors=execution.report.collection_errors,
         stopped="; ".join(reason.message for reason in decision.reasons[:1]) or None,
@@ -92,7 +95,7 @@ async def run_in_process(
     )
 
 
-def _results(decision: Decision, *, counts: bool) -> dict[NumberedTest, Result]:
+def _results(decision: Decision, *, counts: bool) -> Mapping[NumberedTest, Result]:
     """Return what each expected test did, as errors where nothing *counts*."""
     counts = counts and (decision.passed > 0 or decision.passed_before_end == 0)
     results = {}
