@@ -146,7 +146,8 @@ class Workshop:
         places = self._places(first, lines)
         told, slip, state, less, crude = self._module.TIERS
         near = self._near(places, first)
-        steps = [(near, told), (near, slip), (places, told), (places, slip)]
+        far = [one for one in places if one not in near]
+        steps = [(near, told), (near, slip), (far, told), (far, slip)]
         if not is_flat:
             steps += [(places, state), (places, less), (places, crude)]
         for where, tier in steps:
