@@ -598,14 +598,17 @@ def _shown(file: str, line: int, why: str = "") -> str:
 
 def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple[LostItem, Any]]:
     """Run lost tests again; yield those that are lost again, with what they ran and where values came from."""
-    for one, after in zip(ran.lost, [*ran.lost[1:], None]):  # noqa: B905 - Python 3.7
-        if clock.now() > until and ran.helpers:
-            break
+    following: list[Any] = [*ran.lost]
+    while following:
+        one = following.pop(0)
         calls = Calls(ran.is_own, one.marks)
         lines = None
         if ran.helpers:
             lines = ran.helpers[0].LineTracer(ran.is_own, calls, with_states=bool(one.raises))
-        reports = _again(one.item, calls, lines, after and after.item)
+        reports = _again(one.item, calls, lines)
+        if clock.now() > until and ran.helpers:
+            following.clear()
+        _tear_down(one, following)
         if reports and reports[-1].failed:
             rerun = Rerun(one, {} if lines is None else lines.last)
             rerun.states = {} if lines is None else lines.states
@@ -616,19 +619,22 @@ def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple
 
 def _passing(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[Any]:
     """Run passing tests again as long as there is time; yield those that pass again with what they ran."""
-    for one, after in zip(ran.passed, [*ran.passed[1:], None]):  # noqa: B905 - Python 3.7
-        if clock.now() > until:
-            break
+    following = [*ran.passed] if clock.now() < until else []
+    while following:
+        one = following.pop(0)
         lines = ran.helpers[0].LineTracer(ran.is_own, with_states=any(one.raises for one in ran.lost))
-        reports = _again(one.item, None, lines, after and after.item)
+        reports = _again(one.item, None, lines)
+        if clock.now() > until:
+            following.clear()
+        _tear_down(one, following)
         if len(reports) == 2 and all(report.passed for report in reports):
             rerun = Rerun(one, lines.last)
             rerun.states = lines.states
             yield rerun
 
 
-def _again(item: Any, calls: Any, lines: Any, after: Any) -> list[Any]:
-    """Run a test again; return the reports of its phases, none where it does not run."""
+def _again(item: Any, calls: Any, lines: Any) -> list[Any]:
+    """Set a test up and run it again; return the reports of both, none where it does not run."""
     from _pytest.runner import call_and_report
 
     reports: list[Any] = []
@@ -649,8 +655,17 @@ def _again(item: Any, calls: Any, lines: Any, after: Any) -> list[Any]:
             sys.setprofile(None)
             threading.settrace(None)
             threading.setprofile(None)
-        call_and_report(item, "teardown", log=False, nextitem=after)
     return reports
+
+
+def _tear_down(one: Any, following: Sequence[Any]) -> None:
+    """End a test, and all that stands around it which the *following* one does not share.
+
+    The last one must know that it is: pytest fails the next test that is run beside another's fixtures.
+    """
+    with contextlib.suppress(BaseException):
+        after = following[0].item if following else None
+        one.item.ihook.pytest_runtest_teardown(item=one.item, nextitem=after)
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -1,5 +1,7 @@
 """The line that made a wrong value is found by running the lost test again, which changes nothing."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -240,3 +242,45 @@ def test_a_second_run_that_hangs_is_ended(tmp_path: Path) -> None:
     report = with_origins(tmp_path, library, tests)
     assert report.exit_code == 1
     assert not Path("/proc", (tmp_path / "number").read_text()).exists()
+
+
+CONFTEST = '''
+import importlib.util, sys
+
+spec = importlib.util.spec_from_file_location("origins", "origins.py")
+origins = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(origins)
+
+class Clock:
+    """Each look takes a second."""
+    looks = 0
+    def now(self):
+        self.looks += 1
+        return self.looks
+
+class Spectrum:
+    class LineTracer:
+        last = states = {}
+        def __init__(self, *given, **more): pass
+        def __call__(self, *event): return None
+
+def pytest_sessionfinish(session):
+    lost = [origins.LostItem((one.nodeid, 1), one, [], [], "") for one in session.items[:2]]
+    passed = [origins.PassedItem((one.nodeid, 1), one, 0.01) for one in session.items[2:4]]
+    ran = origins.SecondRun(lost, passed, ["/nowhere"], [], [Spectrum])
+    again = [*origins._followed(ran, Clock(), 0), *origins._passing(ran, Clock(), 1.5)]
+    print("\\nagain", len(again), "still up", len(session._setupstate.stack))
+'''
+
+
+def test_when_the_time_ends_between_two_tests_nothing_of_them_stays_set_up(tmp_path: Path) -> None:
+    """The trials that follow run tests of other files; pytest fails them beside what is still set up."""
+    (tmp_path / "origins.py").write_bytes(source_of("origins.py"))
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_lost.py").write_text("def test_a():\n    assert 0\n\ndef test_b():\n    assert 0\n")
+    (tmp_path / "test_passed.py").write_text("def test_c():\n    pass\n\ndef test_d():\n    pass\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-s"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "again 2 still up 0" in done.stdout, done.stdout + done.stderr
