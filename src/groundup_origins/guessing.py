@@ -26,7 +26,7 @@ class Origins(Guesser):
 
     @override
     def listener(self) -> RunnerListener:
-        names = (_LISTENER, "origins.py", *_HELPERS)
+        names = (_LISTENER, "values.py", "origins.py", *_HELPERS)
         return RunnerListener(
             program=_LISTENER,
             files={name: source_of(name) for name in names},

@@ -63,5 +63,5 @@ def test_a_service_that_starts_slowly_is_not_started_again(tmp_path: Path) -> No
     assert again is not None
     told = again.listener.asked("/opt/groundup", again.limit_s)["listener"]
     assert isinstance(told, dict)
-    assert {"listener.py", "origins.py", "afar.py", *told["helpers"]} == again.listener.files.keys()
+    assert {"listener.py", "values.py", "origins.py", "afar.py", *told["helpers"]} == again.listener.files.keys()
     assert [one.source for one in again.mounts] == [tmp_path]

@@ -190,7 +190,7 @@ class Afar:
         return path.replace(self._root, self._here, 1)
 
     def _shown(self, path: str, line: int, why: str = "") -> str:
-        shown: str = self._origins._shown(self._source(path), line, why)
+        shown: str = self._origins.shown(self._source(path), line, why)
         return shown.replace(self._here, "", 1)
 
 

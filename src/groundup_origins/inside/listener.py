@@ -35,6 +35,7 @@ class Listener:
         self._send = send
         self._load = load
         self._origins: Any = None
+        self._values: Any = None
         self._afar: Any = None
         self._roots: list[str] = []
         self._lost: dict[tuple[str, int], Any] = {}
@@ -66,8 +67,10 @@ class Listener:
         """
         if self._origins is None:
             self._origins = self._neighbour("origins.py")
-        marks = demands and demands.within_budget(lambda: self._origins.marks(demands, message))
-        pairs = demands and demands.within_budget(lambda: self._origins.pairs(demands))
+        if self._values is None:
+            self._values = self._neighbour("values.py")
+        marks = demands and demands.within_budget(lambda: self._values.marks(demands, message))
+        pairs = demands and demands.within_budget(lambda: self._values.pairs(demands))
         self._roots = self._roots if demands is None else demands.roots
         self._lost[key] = self._origins.LostItem(key, item, marks or [], pairs or [], message, said)
 
@@ -96,6 +99,6 @@ class Listener:
             return
         lost, passed = self._origins.chosen(self._lost, self._passed, self._seconds)
         ran = self._origins.SecondRun(
-            lost, passed, self._roots, self._trusted, self._helpers(), self._given["tried"]
+            self._values.Calls, lost, passed, self._roots, self._trusted, self._helpers(), self._given["tried"]
         )
         yield from self._origins.origins(ran, spent_s).items()

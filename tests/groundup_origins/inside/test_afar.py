@@ -107,7 +107,7 @@ def test_a_change_in_a_running_service_makes_a_lost_test_pass(tmp_path: Path) ->
     """In a function and in a constant of the module; passing tests still pass, and the service is as it was."""
     for name in ("runner.py", "demands.py", "exchanges.py"):
         (tmp_path / name).write_bytes(inside.source_of(name))
-    for name in ("listener.py", "origins.py", "afar.py", *HELPERS):
+    for name in ("listener.py", "values.py", "origins.py", "afar.py", *HELPERS):
         (tmp_path / name).write_bytes(source_of(name))
     service, carried, tests = tmp_path / "service", tmp_path / "carried", tmp_path / "tests"
     for folder in (service, carried, tests):
