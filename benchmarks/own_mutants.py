@@ -1,20 +1,19 @@
 """Random faults in groundup's own modules: does a test fail? What lives shows a promise that no test keeps.
 
-    python -m benchmarks.own_mutants domain trees --each 4 --json FILE [--seed 1] [--limit-s 120]
+    python -m benchmarks.own_mutants domain trees --each 4 --json FILE [--seed 1] [--limit-s 60]
     python -m benchmarks.own_mutants domain groundup_board --some 5 --json FILE
     python -m benchmarks.own_mutants --json FILE            # the table of what FILE holds
 
 Makes `--each` mutants of every module of a folder, or `--some` of the whole folder, each with one fault, and
-runs the tests that reach it until one fails: first the file that is named as the module, then those of its folder
-that import it, then all of its folder's, then four others that import it. These are collected once. For each
-mutant this process forks, and the code with the fault is put into the functions that were imported. What no test
-notices so is tried again with the fault in its file, by a process that imports groundup anew: only there is it in
-what runs at import, and in programs that tests start. (`inside` and `sandbox/launcher` are nothing but such
-programs, whose files get their faults at once.) Files are put back, but use a checkout in which nobody works. A
-test that fails without the fault, too, catches nothing (`fails anyway`). One whose tests outlast the limit is
+runs the tests nearest to it (`nearest_tests`) until one fails. These are collected once. For each mutant this
+process forks, and the code with the fault is put into the functions that were imported. What no test notices so
+is tried again with the fault in its file, by a process that imports groundup anew: only there is it in what runs
+at import, and in programs that tests start. (`inside` and `sandbox/launcher` are nothing but such programs,
+whose files get their faults at once.) Files are put back, but use a checkout in which nobody works. A test that
+fails without the fault, too, catches nothing, and those after it run. One whose tests outlast the limit is
 `slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it has is not done
-again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and counts
-as neither.
+again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and
+counts as neither.
 """
 
 import argparse
@@ -23,7 +22,6 @@ import gc
 import importlib
 import importlib.util
 import json
-import math
 import multiprocessing
 import os
 import random
@@ -41,19 +39,15 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, NamedTuple
 
+from benchmarks.nearest_tests import NearestTests
+
 if TYPE_CHECKING:
     import pytest
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "samples" / "equivalent_mutants.txt"
-_ELSEWHERE = 4
-"""Files of tests in other folders: half of the suite names some modules."""
-_TESTED_BY = {
-    "manifests": ("languages",),
-    "sources": ("groundup_infer",),
-    "workflows": ("groundup_factory/instances",),
-}
-"""Folders whose tests test another folder, too."""
+_FILES = 20
+"""The nearest files of tests, of which the nearest tests are taken."""
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -198,56 +192,14 @@ def _make_wrong(node: ast.AST, chance: random.Random) -> str:
     return ast.unparse(node)
 
 
-def tests_of(module: str, folder: str) -> list[list[str]]:
-    """Return the files with tests that reach *module*, nearest first; a list runs if those before it passed."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda path: path.stat().st_size)
-    nearest = folder if (ROOT / "tests" / folder).is_dir() else folder.split("/", maxsplit=1)[0]
-    folders = [ROOT / "tests" / name for name in (nearest, *_TESTED_BY.get(folder, ()))]
-    own = [path for path in files if any(path.is_relative_to(one) for one in folders)]
-    mention = re.compile(rf"(?:from|import) {re.escape(module)}(?:$|[ ,])", re.MULTILINE)
-    naming = [path for path in files if mention.search(path.read_text(encoding="utf-8"))]
-    alike = [path for path in naming if path.stem == f"test_{module.rpartition('.')[2]}"]
-    near = [path for path in naming if path in own]
-    stages = (alike, near, own, [path for path in naming if path not in own][:_ELSEWHERE])
-    seen: set[Path] = set()
-    found = []
-    for stage in stages:
-        found.append([str(path) for path in stage if path not in seen])
-        seen.update(stage)
-    return [stage for stage in found if stage]
-
-
-def nearest(mutant: Mutant, stages: Sequence[Sequence[str]], most: int) -> list[list[str]]:
-    """Return the *most* files of *stages* that share the rarest words with the function that has the fault.
-
-    Those come first whose name shares a word with the module's: `test_javascript` tests `javascript_inference`.
-    """
-    files = [file for stage in stages for file in stage]
-    texts = {file: set(_WORD.findall(Path(file).read_text(encoding="utf-8"))) for file in files}
-    rarity = {
-        word: math.log(len(files) / held) if (held := sum(word in text for text in texts.values())) else 0.0
-        for word in mutant.words
-    }
-    first = frozenset(stages[0][:1]) if stages else frozenset()
-    own = set(mutant.module.rpartition(".")[2].split("_"))
-    ranked = sorted(
-        files,
-        key=lambda file: (
-            file not in first,
-            own.isdisjoint(Path(file).stem.split("_")),
-            -sum(rarity[word] for word in mutant.words & texts[file]),
-        ),
-    )
-    return [[file] for file in ranked[:most]]
-
-
 class Drawn(NamedTuple):
-    """A mutant, and the files of tests that may catch it, nearest first."""
+    """A mutant, and its tests: those of *most* functions."""
 
     folder: str
     path: Path
     mutant: Mutant
-    files: Sequence[str]
+    tests: NearestTests
+    most: int
 
     def line(self, end: str, test: str, seconds: float) -> dict[str, str]:
         """Return what is recorded of it."""
@@ -343,7 +295,9 @@ def written(mutant: Mutant, path: Path) -> Iterator[None]:
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-class _FirstFailure:
+class FirstFailure:
+    """A plug-in of pytest that knows which test failed first."""
+
     test = ""
 
     def pytest_runtest_logreport(self, report: "pytest.TestReport") -> None:
@@ -351,7 +305,7 @@ class _FirstFailure:
         self.test = self.test or (report.nodeid if report.failed else "")
 
 
-class _Collected(_FirstFailure):
+class _Collected(FirstFailure):
     """A plug-in of pytest that runs what was collected for each mutant, in place of once."""
 
     def __init__(self, drawn: Sequence[Drawn], limit_s: float, record: Callable[[dict[str, str]], None]) -> None:
@@ -361,20 +315,23 @@ class _Collected(_FirstFailure):
         """Record how each mutant ended."""
         for one in self._drawn:
             began = time.monotonic()
-            items = [item for file in one.files for item in session.items if str(item.path) == file]
-            program = _is_program(one.mutant)
-            with written(one.mutant, one.path) if program else nullcontext():
-                end, test = forked(partial(self._run, items, None if program else one), self._limit_s)
-            alone = [item for item in items if item.nodeid == test]
-            if alone and forked(partial(self._run, alone, None), self._limit_s)[0] == "caught":
-                end = "fails anyway"
+            end, test = self._end_of(one, one.tests.tests(session.items, one.most))
             self._record(one.line(end, test, time.monotonic() - began))
         return True
 
+    def _end_of(self, one: Drawn, items: "Sequence[pytest.Item]") -> tuple[str, str]:
+        while True:
+            with written(one.mutant, one.path) if _is_program(one.mutant) else nullcontext():
+                end, test = forked(partial(self._run, items, one), self._limit_s)
+            at = next((at for at, item in enumerate(items) if item.nodeid == test), None)
+            if at is None or forked(partial(self._run, items[at : at + 1], None), self._limit_s)[0] != "caught":
+                return end, test
+            items = items[at + 1 :]
+
     def _run(self, items: "Sequence[pytest.Item]", one: Drawn | None) -> str:
-        if one and not plant(one.path, one.mutant.tree):
+        if one and not plant(one.path, one.mutant.tree) and not _is_program(one.mutant):
             return "lives"
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip(items, [*items[1:], None], strict=False):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.test:
                 return f"caught {self.test}"
@@ -393,35 +350,47 @@ def run_collected(drawn: Sequence[Drawn], limit_s: float, record: Callable[[dict
         if not _is_program(one.mutant):
             with suppress(ImportError):  # a reference service's packages are in its own environment alone
                 importlib.import_module(one.mutant.module)
-    files = dict.fromkeys(file for one in drawn for file in one.files)
+    files = dict.fromkeys(file for one in drawn for file in one.tests.files(_FILES))
     pytest.main([*_ARGUMENTS, *files], [_Collected(drawn, limit_s, record)])
 
 
-def run_anew(files: Sequence[str], limit_s: float) -> tuple[str, str]:
+class _Nearest(FirstFailure):
+    """Runs the nearest of what was collected, in a process that has nothing of groundup, less *without*."""
+
+    def __init__(self, one: Drawn, without: frozenset[str]) -> None:
+        self._one, self._without = one, without
+
+    def pytest_collection_modifyitems(self, items: "list[pytest.Item]") -> None:
+        """Put the nearest first, and leave out the others."""
+        near = self._one.tests.tests(items, self._one.most)
+        items[:] = [item for item in near if item.nodeid not in self._without]
+
+
+def run_anew(files: Sequence[str], limit_s: float, first: FirstFailure) -> tuple[str, str]:
     """Return how tests end in a process that has nothing of groundup: caught, slow or lives; and by which."""
-    return forked(partial(_run_files, files), limit_s)
+    return forked(partial(_run_files, files, first), limit_s)
 
 
-def _run_files(files: Sequence[str]) -> str:
+def _run_files(files: Sequence[str], first: FirstFailure) -> str:
     import pytest
 
     sys.dont_write_bytecode = True  # of a file that is put back
-    first = _FirstFailure()
     return f"caught {first.test}" if pytest.main([*_ARGUMENTS, *files], [first]) not in (0, 5) else "lives"
 
 
 def _try_in_its_file(one: Drawn, limit_s: float) -> dict[str, str]:
     began = time.monotonic()
-    with written(one.mutant, one.path):
-        end, test = run_anew(one.files, limit_s)
-    if test and run_anew([test], limit_s)[0] == "caught":
-        end = "fails anyway"
-    return {**one.line(end, test, time.monotonic() - began), "anew": "yes"}
+    without = frozenset[str]()
+    while True:
+        with written(one.mutant, one.path):
+            end, test = run_anew(one.tests.files(_FILES), limit_s, _Nearest(one, without))
+        if not test or run_anew([test], limit_s, FirstFailure())[0] != "caught":
+            return {**one.line(end, test, time.monotonic() - began), "anew": "yes"}
+        without |= {test}
 
 
 def table(lines: Sequence[dict[str, str]], equivalent: frozenset[str]) -> Iterator[str]:
     """Yield a table of what was caught in each folder, and then what lives."""
-    lines = [line for line in lines if line["end"] != "fails anyway"]
     yield "| folder | modules | mutants | equivalent | slow | caught | of the others |"
     yield "|---|---|---|---|---|---|---|"
     for folder in dict.fromkeys(line["folder"] for line in lines):
@@ -448,8 +417,8 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=3, help="of every module")
     parser.add_argument("--some", type=int, help="of every folder, in place of --each")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit-s", type=float, default=120, help="of processor time")
-    parser.add_argument("--files", type=int, help="run so many files of tests, nearest first, in place of all")
+    parser.add_argument("--limit-s", type=float, default=60, help="of processor time")
+    parser.add_argument("--tests", type=int, default=100, help="the most functions to run, nearest first")
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--again", action="store_true", help="those that live, after tests were added")
     options = parser.parse_args()
@@ -461,10 +430,7 @@ def main() -> int:
     drawn = []
     for folder in options.folders:
         for path, mutant in _drawn(folder, options.each, options.some, options.seed):
-            stages = tests_of(mutant.module, folder)
-            if options.files:
-                stages = nearest(mutant, stages, options.files)
-            one = Drawn(folder, path, mutant, [file for stage in stages for file in stage])
+            one = Drawn(folder, path, mutant, NearestTests(ROOT, mutant.module, mutant.words), options.tests)
             before = done.get(_key(one.line("", "", 0)))
             if before is None or (before["end"] == "lives" and (options.again or "anew" not in before)):
                 drawn.append(one)

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benchmarks.nearest_tests import NearestTests
 from benchmarks.own_mutants import (
     Drawn,
+    FirstFailure,
     Mutant,
     forked,
     mutants_of,
-    nearest,
     plant,
     run_anew,
     run_collected,
@@ -91,14 +92,14 @@ def test_a_fault_gets_into_functions_that_were_imported(module: Path) -> None:
 
 
 def test_the_table_counts_what_can_be_caught() -> None:
-    """One that nobody could notice is no promise broken; a test that fails without the fault says nothing."""
-    ends = ("fails anyway", "caught", "slow", "lives", "lives")
+    """One that nobody could notice is no promise broken, and of a slow one nobody knows."""
+    ends = ("caught", "caught", "slow", "lives", "lives")
     lines = [
         {"folder": "x", "module": "groundup.x", "fault": f"line {number}: a -> {number}", "end": end}
         for number, end in enumerate(ends)
     ]
     rows = list(table(lines, frozenset({"groundup.x a -> 3"})))
-    assert rows[2:] == ["| `x` | 1 | 4 | 1 | 1 | 1 | 50 % |", "lives: groundup.x a -> 4"]
+    assert rows[2:] == ["| `x` | 1 | 5 | 1 | 1 | 2 | 67 % |", "lives: groundup.x a -> 4"]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -107,26 +108,32 @@ def test_a_living_mutant_and_the_test_that_catches_one(module: Path) -> None:
     for name, end in (("good", ("lives", "")), ("bad", ("caught", "test_it"))):
         tests = module.with_name(f"test_{name}_of_a_mutant.py")
         tests.write_text(f"def test_it():\n    assert {name == 'good'}\n")
-        found = run_anew([str(tests)], 60)
+        found = run_anew([str(tests)], 60, FirstFailure())
         assert (found[0], found[1].rpartition("::")[2]) == end
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_tests_are_collected_once_for_all_mutants(module: Path) -> None:
-    """Each mutant has its own process, and a test that fails without the fault, too, is none that caught it."""
-    tests = module.with_name("test_larger_of_two.py")
+    """Each mutant has its own process, and a test that fails without the fault, too, is none that caught it.
+
+    No more tests run than are asked.
+    """
+    tests = module.parents[2] / "tests" / "test_larger_of_two.py"
+    tests.parent.mkdir()
     tests.write_text(
         "import sys\n"
         f"sys.path.insert(0, {str(module.parent)!r})\n"
         "from example import larger\n"
         "def test_larger(): assert larger(3, 2) == 3\n"
         "def test_none(): assert larger(3, None) == 3\n"
+        "def test_equal(): assert larger(2, 2) == 2\n"
     )
     mutants = [
         Mutant("json", "line 1: a -> b", ast.parse(SOURCE.replace("one > other and", f"{text} and")))
         for text in ("one < other", "one >= other", "one > 0")
     ]
-    drawn = [Drawn("", module, one, [str(tests)]) for one in mutants]
+    nearest = NearestTests(module.parents[2], "json", frozenset())
+    drawn = [Drawn("", module, one, nearest, 2) for one in mutants]
     lines = module.with_name("lines")
 
     def record(line: dict[str, str]) -> None:
@@ -140,8 +147,8 @@ def test_tests_are_collected_once_for_all_mutants(module: Path) -> None:
     assert forked(collect, 60) == ("ended", "")
     assert lines.read_text().splitlines() == [
         "caught test_larger",
-        "fails anyway test_none",
-        "fails anyway test_none",
+        "lives ",
+        "lives ",
     ]
 
 
@@ -153,15 +160,24 @@ def test_a_process_that_dies_has_caught_its_mutant() -> None:
 
 
 def test_the_nearest_tests_share_rare_words_with_the_fault(module: Path, tmp_path: Path) -> None:
-    """First the file that is named as the module, then such as share a part of its name, then by their words."""
-    texts = {"test_example.py": "", "test_other.py": "print(1)", "test_near.py": "larger(1, other=2)"}
-    texts["test_odd_example.py"] = ""
+    """First the file that is named as the module and imports it; words count more where the module is imported."""
+    texts = {
+        "test_example.py": "from groundup import example",
+        "far/test_example.py": "",
+        "test_near.py": "import groundup.example\nlarger",
+        "far/test_of_a_caller.py": "from groundup.caller import call\nlarger",
+        "far/test_other.py": "larger",
+    }
+    module.with_name("caller.py").write_text("from groundup.example import larger")
     for name, text in texts.items():
-        (tmp_path / name).write_text(text)
+        path = tmp_path / "tests" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     mutant = next(mutants_of(module, 1, 1))
-    stages = [
-        [str(tmp_path / "test_example.py")],
-        [str(tmp_path / name) for name in ("test_other.py", "test_near.py", "test_odd_example.py")],
+    found = NearestTests(tmp_path, mutant.module, mutant.words).files(4)
+    assert [str(Path(one).relative_to(tmp_path / "tests")) for one in found] == [
+        "test_example.py",
+        "test_near.py",
+        "far/test_of_a_caller.py",
+        "far/test_other.py",
     ]
-    found = [Path(one).stem for (one,) in nearest(mutant, stages, 3)]
-    assert found == ["test_example", "test_odd_example", "test_near"]
