@@ -381,7 +381,7 @@ def crates_of(tree: SourceFiles) -> list[Crate]:
 def place_of(inside: str, whole: bool) -> SourcePlace:
     """Decide by the path inside the package."""
     parts = PurePosixPath(inside).parts
-    if not whole or not parts:
+    if not whole:
         return SourcePlace.PACKAGE
     if inside == "build.rs" or parts[0] == "build":
         return SourcePlace.BUILD

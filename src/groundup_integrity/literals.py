@@ -132,7 +132,7 @@ def other_literal(source: bytes, value: object, random: Random, known: Vocabular
         case int():
             return _as_written(source, _plausible_integer(value, random, known.numbers))
         case float():
-            return _other_fraction(source, value, random)
+            return _other_fraction(value, random)
         case complex():
             return f"({value + random.randint(1, 9)!r})".encode()
         case str() | bytes():
@@ -173,13 +173,13 @@ def _as_written(source: bytes, number: int) -> bytes:
     return (f"{number:_}" if b"_" in source else str(number)).encode()
 
 
-def _other_fraction(source: bytes, value: float, random: Random) -> bytes:
-    if value.is_integer() and abs(value) < _EXACT and b"e" not in source.lower():
+def _other_fraction(value: float, random: Random) -> bytes:
+    if value.is_integer() and abs(value) < _EXACT:
         return repr(float(_other_integer(int(value), random))).encode()
     places = len(repr(value).partition(".")[2])
     if 0.01 < value < 1 and random.random() < 0.5:
         changed = round((value + random.uniform(0.2, 0.8)) % 1, places)
-    elif b"e" in source.lower() or "e" in repr(value):
+    elif "e" in repr(value):
         changed = float(f"{value * random.randint(2, 9):.3g}")
     else:
         changed = round(value * 1.5 + random.randint(1, 9), places)

@@ -106,3 +106,28 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "text.md").write_text("# import x")
     with pytest.raises(UsageError, match="neither a folder, a diff"):
         infer(tmp_path / "text.md")
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "package"),
+    [
+        ("tests/test_it.py", "import yaml\nyaml.safe_load('')\n", "pyyaml"),
+        ("tests/it.rs", "use serde_json::Value;\n", "serde_json"),
+        ("test/it.test.js", "import chalk from 'chalk';\n", "chalk"),
+        (
+            "Tests/ItTests.cs",
+            "using Newtonsoft.Json;\nclass It { string S() => JsonConvert.ToString(1); }\n",
+            "Newtonsoft.Json",
+        ),
+    ],
+)
+def test_a_diff_alone_does_not_tell_what_is_for_tests(
+    tmp_path: Path, name: str, source: str, package: str
+) -> None:
+    """Where the repository is not seen, its folders say nothing: what is imported is needed."""
+    lines = source.splitlines()
+    change = [f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)]
+    (tmp_path / "given.diff").write_text("\n".join([f"diff --git a/{name} b/{name}", *change, ""]))
+    (found,) = infer(tmp_path / "given.diff")
+    kinds = {item.name: item.kind for item in found.dependencies}
+    assert kinds == {package: InferredKind.RUNTIME}

@@ -46,3 +46,15 @@ def test_each_place_where_a_cause_may_lie_is_a_line() -> None:
     assert why_lines(grouped([mended]), 40, 80)[0][1:3] == ["  a.py:7: y", f"  probably a.py:7: y{PASSES_WITH}z"]
     (apart,) = why_lines(grouped([one.but(detail="")]), 40, 80)
     assert apart[1:3] == ["  probably a.py:4: x", "  else a.py:7: y"]
+
+
+@pytest.mark.parametrize("room", [5, 10, 20, 30, 40, 60, 80])
+def test_causes_share_the_room_that_there_is(room: int) -> None:
+    """All of them fit it with the empty lines around those of several lines, and none is much longer than others."""
+    demand = "\n".join(["> f() == 1", *(f"value {number}" for number in range(60))])
+    detail = "a.py:7: in f\n    y\nE   AError: x"
+    blocks = why_lines(grouped([_lost(number).but(demand=demand, detail=detail) for number in range(3)]), room, 80)
+    assert sum(len(block) + 2 * (len(block) > 2) for block in blocks) <= room
+    lengths = [len(block) for block in blocks if len(block) > 2]
+    assert not lengths or max(lengths) - min(lengths) <= 3
+    assert len(lengths) == {5: 0, 10: 0, 20: 1}.get(room, 3)

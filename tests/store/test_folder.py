@@ -180,6 +180,8 @@ def test_evidence_is_kept_by_try(tmp_path: Path) -> None:
     """Logs of a failed try stay beside those of the one that settled; hostile log names stay in the folder."""
     attempt = AttemptWriter(RunFolder(tmp_path).attempt(KEY).path)
     results = (TestResult(id="t\n1", outcome="passed", expected=True),)
+    attempt.write_evidence((), {}, again=None)
+    assert not attempt.logs.exists()  # where nothing was said
     attempt.write_evidence((), {"a.log": b"first"}, again=1)
     attempt.write_evidence(results, {"a.log": b"second", "../../x": b"", ".": b""}, again=None)
     assert attempt.tests() == results

@@ -64,6 +64,14 @@ def test_on_is_no_truth() -> None:
     assert read_workflow(b"on: [push, pull_request]\njobs: {}", "x").events == ("push", "pull_request")
 
 
+def test_dates_are_texts() -> None:
+    """YAML reads them as something that JSON does not have; an action gets what was written."""
+    job = b"a: {strategy: {matrix: {day: [2024-01-02]}}, steps: [{uses: x@v1, with: {since: 2024-01-03}}]}"
+    read = read_workflow(b"jobs: {" + job + b"}", "x").job("a")
+    assert read.matrix.axes == {"day": ("2024-01-02",)}
+    assert read.steps[0].inputs == {"since": "2024-01-03"}
+
+
 def test_what_is_needed_comes_first() -> None:
     """A job is returned after all that it needs, and rings are refused."""
     ring = b"jobs: {a: {needs: b}, b: {needs: [c]}, c: {needs: a}}"

@@ -293,7 +293,7 @@ def _is_here(host: str) -> bool:
 
 async def _deny(status: int, detail: str, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 4401, "reason": detail})
+        await send({"type": "websocket.close"})  # before it is accepted: the answer is 403
         return
     await JSONResponse({"detail": detail}, status)(scope, receive, send)
 
