@@ -50,7 +50,7 @@ def test_each_place_where_a_cause_may_lie_is_a_line() -> None:
 
 @pytest.mark.parametrize("room", [5, 10, 20, 30, 40, 60, 80])
 def test_causes_share_the_room_that_there_is(room: int) -> None:
-    """All of them fit it with the empty lines around those of several lines, and none is much longer than others."""
+    """All fit it with the empty lines around those of several lines; none is much longer than others."""
     demand = "\n".join(["> f() == 1", *(f"value {number}" for number in range(60))])
     detail = "a.py:7: in f\n    y\nE   AError: x"
     blocks = why_lines(grouped([_lost(number).but(demand=demand, detail=detail) for number in range(3)]), room, 80)
