@@ -48,6 +48,18 @@ async def test_a_launcher_that_is_killed_takes_its_sandboxes_along(
     assert not again.state.path.exists()
 
 
+async def test_a_launcher_outlives_signals_to_all_of_a_terminal(tmp_path: Path) -> None:
+    """Ctrl-C and a closed terminal are for groundup, which then closes its sandboxes by the launcher."""
+    link = await running_link(None)
+    assert link._process is not None
+    await link.ask({"op": "close", "key": "none"})  # it has begun
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(link._process.pid, number)
+    await link.ask({"op": "close", "key": "none"})
+    assert link.alive
+    await link.close()
+
+
 class Conversation:
     """A link whose supervisor the test plays."""
 
