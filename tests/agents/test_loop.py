@@ -511,6 +511,19 @@ async def test_an_image_follows_the_results(tmp_path: Path) -> None:
     assert not any(message.images for message in model.requests[1].messages[:-1])
 
 
+async def test_an_attempt_shows_twenty_images(tmp_path: Path) -> None:
+    """However they are spread over turns: each stays in the conversation and is paid for with every reply."""
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a.png").write_bytes(PNG)
+    looks = [says("", *[("read", {"path": "a.png"})] * 11) for _ in range(2)]
+    model = FakeModel([*looks, DONE, DONE])
+    await play(tmp_path, model, provider=FakeProvider(run_here), options={"tools": "read"})
+    messages = model.requests[2].messages
+    assert sum(len(message.images) for message in messages) == 20
+    refused = [message.content for message in messages if "no more than 20 images" in (message.content or "")]
+    assert len(refused) == 2
+
+
 async def test_a_model_without_images_gets_a_sentence(tmp_path: Path) -> None:
     """Its endpoint refuses them once, which costs nothing; from then on none is sent."""
     (tmp_path / "workspace").mkdir()

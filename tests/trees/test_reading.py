@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.trees.walking import read_regular
+from groundup.trees.walking import read_own, read_regular
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:
@@ -30,3 +30,13 @@ def test_sizes_are_capped(tmp_path: Path) -> None:
         file.truncate((3 << 20) + 1)
     with pytest.raises(OSError, match="larger than 3 MiB"):
         read_regular(path, 3 << 20)
+
+
+def test_of_a_stranger_s_folder_only_its_own_files_are_read(tmp_path: Path) -> None:
+    """A link may lead anywhere, and what is too large is as if it were not there; nothing is raised."""
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    assert read_own(tmp_path / "file", 5) == b"12345"
+    assert read_own(tmp_path / "file", 4) is None
+    assert [read_own(tmp_path / name) for name in ("link", "pipe", "absent", ".")] == [None] * 4

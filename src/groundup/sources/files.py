@@ -14,7 +14,7 @@ from groundup.domain.languages import DependencyLanguage as Language
 from groundup.grammars import Grammar
 from groundup.languages import LANGUAGES
 from groundup.sources.names import words
-from groundup.trees.walking import read_regular
+from groundup.trees.walking import read_own, read_regular
 
 SUFFIXES = {language: record.suffixes for language, record in LANGUAGES.items() if language in get_args(Language)}
 """What belongs to which language."""
@@ -110,7 +110,7 @@ def _read_folder(root: Path) -> SourceFiles:
             is_manifest = _MANIFESTS.search(relative) is not None
             if not is_manifest and PurePosixPath(name).suffix.lower() not in wanted:
                 continue
-            data = _read_small(base / name)
+            data = read_own(base / name, LARGEST)
             if data is None:
                 continue
             if is_manifest:
@@ -119,13 +119,6 @@ def _read_folder(root: Path) -> SourceFiles:
         if len(sources) > MOST_FILES:
             raise UsageError(f"{root}: more than {MOST_FILES} source files; name a smaller folder")
     return SourceFiles(tuple(sources), manifests, whole=True)
-
-
-def _read_small(path: Path) -> bytes | None:
-    try:
-        return None if path.is_symlink() else read_regular(path, LARGEST)
-    except OSError:
-        return None
 
 
 def _source(relative: str, data: bytes) -> Iterator[SourceFile]:

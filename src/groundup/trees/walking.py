@@ -180,6 +180,14 @@ def read_regular(path: Path, largest: int = SMALL) -> bytes:
     return content
 
 
+def read_own(path: Path, largest: int = SMALL) -> bytes | None:
+    """Return the content of a stranger's file; None for a link, and for what is larger or cannot be read."""
+    try:
+        return None if path.is_symlink() else read_regular(path, largest)
+    except OSError:
+        return None
+
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

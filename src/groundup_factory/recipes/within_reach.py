@@ -7,6 +7,7 @@ from pathlib import Path
 from groundup.domain.records import Record
 from groundup.environments.requests import ENVIRONMENT_TARGET, PythonEnvironment
 from groundup.grading.library.hidden import HiddenTests, source_files
+from groundup.trees.walking import read_own
 
 _LEAST_LINES = 15
 """Shorter files are alike by accident."""
@@ -70,9 +71,7 @@ def _reachable(original: Path, tests: HiddenTests, environment: PythonEnvironmen
 
 def _lines(path: Path) -> frozenset[str]:
     """Return the different lines of more than three characters that are no comments."""
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
-        return frozenset()
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = (read_own(path, _LARGEST) or b"").decode("utf-8", "replace")
     stripped = (line.strip() for line in text.splitlines())
     return frozenset(line for line in stripped if len(line) > 3 and not line.startswith("#"))
 

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from groundup.grammars import python_tree
 from groundup.sources.files import SKIPPED_FOLDERS
 from groundup.suites.repogenesis.endpoints import as_method, path_shape, with_braces
-from groundup.trees.walking import read_regular
+from groundup.trees.walking import read_own
 from groundup.workflows.workflow import WorkflowError, read_yaml
 from groundup_factory.services.operations import Kind, Operation, Parameter, read_openapi
 from groundup_factory.services.routes.extraction import read_routes
@@ -65,9 +65,7 @@ def written_documents(root: Path) -> Iterator[WrittenDocument]:
 
 
 def _read(path: Path) -> dict[str, JsonValue] | None:
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
-        return None
-    data = read_regular(path)
+    data = read_own(path, _LARGEST) or b""
     if not any(word in data for word in (b"openapi", b"swagger")) or b"paths" not in data:
         return None
     try:

@@ -23,7 +23,7 @@ from groundup.grammars import python_tree
 from groundup.sources.files import SKIPPED_FOLDERS
 from groundup.sources.names import is_standard, python_provider
 from groundup.sources.project_files import table_at, toml_of
-from groundup.trees.walking import read_regular
+from groundup.trees.walking import read_own, read_regular
 
 _EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist", "example.env", "env.example", ".env")
 _DATABASES = re.compile(r"^(?:postgres\w*|mysql|mariadb|mssql|oracle)(?:\+\w+)?://", re.IGNORECASE)
@@ -436,9 +436,7 @@ def python_files(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _text(path: Path) -> str:
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
-        return ""
-    return read_regular(path).decode("utf-8", "replace")
+    return (read_own(path, _LARGEST) or b"").decode("utf-8", "replace")
 
 
 def requirements_of(root: Path) -> tuple[str, ...] | None:

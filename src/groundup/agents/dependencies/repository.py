@@ -20,6 +20,7 @@ from groundup.domain.tasks import Task
 from groundup.grammars import ancestors, captures, parse, text_of
 from groundup.languages import LANGUAGES
 from groundup.sources.files import SUFFIXES, SourceFile, as_utf8, grammar_of, looks_like_diff, read_tree
+from groundup.trees.walking import read_own
 
 _HOLDERS = {"lexical_declaration", "variable_declaration", "expression_statement", "return_statement"}
 _LONGEST = 2000
@@ -44,9 +45,6 @@ def _statement(call: Node) -> Node:
     return call
 
 
-_LARGEST = 16 * 1024 * 1024
-
-
 @dataclass(frozen=True)
 class MaskedRepository:
     """One repository whose build files lack their dependencies."""
@@ -58,10 +56,7 @@ class MaskedRepository:
 
     def build_file(self, path: str) -> bytes | None:
         """Return the content of a build file as it is; None when it is not there."""
-        place = self.root / path
-        if place.is_symlink() or not place.is_file() or place.stat().st_size > _LARGEST:
-            return None
-        return place.read_bytes()
+        return read_own(self.root / path)
 
     def shown_build_files(self) -> str:
         return "\n".join(self.shown_build_file(path) for path in self.build_files)

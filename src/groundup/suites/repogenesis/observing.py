@@ -43,6 +43,7 @@ from groundup.grading.services.testing import ServiceTesting, TestRun
 from groundup.grading.submitted_sources import Sources
 from groundup.suites.repogenesis.endpoints import METHODS, Endpoint, specified_endpoints
 from groundup.suites.repogenesis.tasks import PLUGINS, README, TASK_FILE, ServiceProblem, test_environment
+from groundup.trees.walking import read_own
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _METHOD = re.compile(rf"\b({'|'.join(METHODS)})\b(?=[ `*|:]+/)")
@@ -417,10 +418,8 @@ def _service_tests(problem: ServiceProblem, submission: Path) -> ServiceTests:
 
 def _readme_of(submission: Path) -> dict[str, bytes]:
     """Return the submission's README, which some hidden tests read beside them."""
-    path = submission / README
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_README:
-        return {}
-    return {README: path.read_bytes()}
+    content = read_own(submission / README, _LARGEST_README)
+    return {} if content is None else {README: content}
 
 
 def check_count(problem: ServiceProblem, tests: TestRun | None) -> None:
