@@ -117,7 +117,9 @@ class ServiceBench:
             text = _dumped(function.alone(path))
             return any(self._watchers.ask("assign", path=path, classes=function.classes, text=text))
         codes = [[one.co_name, one.co_firstlineno, _dumped(one)] for one in function.codes(path, 0)[1:]]
-        return any(self._watchers.ask("put", path=path, first=function.first, last=function.last, codes=codes))
+        defaults = {name: one for name, one in function.defaults().items() if not isinstance(one, bytes)}
+        where = {"path": path, "first": function.first, "last": function.last}
+        return any(self._watchers.ask("put", **where, codes=codes, defaults=defaults))
 
 
 class Afar:

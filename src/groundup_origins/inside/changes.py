@@ -19,6 +19,8 @@ _NAMES = 6
 """Other variables of a function that are tried in the place of one."""
 _STEP = 2
 """By how much a number may be wrong that a constant made so."""
+_LONGEST, _SHORT = 400, 8
+"""Characters of a text, and of a part of it that stands for another."""
 _PLACES = 3
 """Of a literal in a wrong text."""
 _TWINS: dict[str, tuple[str, ...]] = {}
@@ -113,6 +115,7 @@ class Function:
         self.made: list[CodeChange] = []
         self.made_for: Any = None
         """For which test these changes were made."""
+        self._first_defaults = self._constant_defaults()
 
     def statement_at(self, line: int) -> range:
         """Return the lines of the innermost statement that has a line, of one with a body those above it."""
@@ -132,8 +135,33 @@ class Function:
         *pairs*: values that differ, of which one is wrong; *words*: texts of the failure.
         """
         told = [wrap for wrap in _WRAPS if any(_leads(wrap, *pair) for pair in pairs)]
-        scope = Scope(names_in(self.node), _flags_in(self.node), _texts_in(self.node), pairs, words, told)
-        return [*_in(self.node, self.node, scope)]
+        replaced = [*dict.fromkeys(one for pair in pairs for one in _replaced(*pair))]
+        names, flags, texts = names_in(self.node), _flags_in(self.node), _texts_in(self.node)
+        is_async = isinstance(self.node, ast.AsyncFunctionDef)
+        scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node), is_async)
+        return [*_in(self.node, self.node, scope), *self._other_defaults(scope)]
+
+    def _other_defaults(self, scope: Scope) -> Iterator[CodeChange]:
+        """Yield changes of an argument's default, which are put into what runs by `defaults`."""
+        given = None if self.is_assignment else self.node.args
+        header = None if given is None else _but(self.node, decorator_list=[], body=[ast.Pass()], returns=None)
+        for field in ("defaults", "kw_defaults"):
+            for number, old in enumerate(getattr(given, field, ())):
+                if isinstance(old, ast.Constant):
+                    for tier, new in _constants(old, _Around(given, field, scope)):
+                        yield CodeChange(given, field, number, ast.copy_location(new, old), tier, header)
+
+    def _constant_defaults(self) -> dict[str, Any]:
+        return {name: one.value for name, one in _defaults_of(self.node) if isinstance(one, ast.Constant)}
+
+    def defaults(self) -> dict[str, Any]:
+        """Return by argument the defaults that are not what they were first."""
+        first = self._first_defaults
+        return {name: one for name, one in self._constant_defaults().items() if repr(one) != repr(first[name])}
+
+    def lines_of_defaults(self) -> list[int]:
+        """Return where constant defaults of arguments stand."""
+        return [one.lineno for _, one in _defaults_of(self.node) if isinstance(one, ast.Constant)]
 
     def alone(self, path: str) -> types.CodeType:
         """Compile an assignment as it is now, without the classes around it."""
@@ -190,6 +218,11 @@ class Scope(NamedTuple):
     words: Sequence[str]
     told: Sequence[str]
     """By what a wrong value of the failure becomes the right one."""
+    replaced: Sequence[tuple[str, str]] = ()
+    """Parts of wrong texts and what the right ones have in their place."""
+    unused: Sequence[str] = ()
+    """Variables that the function gives a value and never uses."""
+    is_async: bool = False
 
 
 class _Around(NamedTuple):
@@ -211,19 +244,33 @@ def names_in(node: Any) -> list[str]:
     return [*names][:_NAMES]
 
 
+def _defaults_of(node: Any) -> list[tuple[str, Any]]:
+    """Return the arguments of a function that have a default, each with the node of that; of others none."""
+    given = getattr(node, "args", None)
+    if given is None:
+        return []
+    plain = [*given.posonlyargs, *given.args]
+    pairs = [*zip(plain[len(plain) - len(given.defaults) :], given.defaults)]  # noqa: B905 - Python 3.8
+    pairs += zip(given.kwonlyargs, given.kw_defaults)  # noqa: B905
+    return [(name.arg, one) for name, one in pairs if one is not None]
+
+
 def _flags_in(node: Any) -> list[str]:
     """Return the arguments of a function with a truth as their default, and its variables that hold one."""
-    given = getattr(node, "args", None)
-    names: dict[str, None] = {}
-    if given is not None:
-        plain = [*given.posonlyargs, *given.args]
-        pairs = [*zip(plain[len(plain) - len(given.defaults) :], given.defaults)]  # noqa: B905 - Python 3.8
-        pairs += zip(given.kwonlyargs, given.kw_defaults)  # noqa: B905
-        names.update((one.arg, None) for one, value in pairs if isinstance(getattr(value, "value", None), bool))
+    names: dict[str, None] = {
+        name: None for name, one in _defaults_of(node) if isinstance(getattr(one, "value", None), bool)
+    }
     for one in ast.walk(node):
         if isinstance(one, ast.Assign) and isinstance(one.value, (ast.Compare, ast.BoolOp)):
             names.update((target.id, None) for target in one.targets if isinstance(target, ast.Name))
     return [*names][:_NAMES]
+
+
+def _unused_in(node: Any) -> list[str]:
+    """Return the variables of a function that are given a value and never used."""
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    used = {one.id for one in names if not isinstance(one.ctx, ast.Store)}
+    return [*dict.fromkeys(one.id for one in names if one.id not in used and not one.id.startswith("_"))][:_NAMES]
 
 
 def _texts_in(node: Any) -> list[str]:
@@ -261,6 +308,9 @@ def _variants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
             yield SLIP, ast.UnaryOp(op=ast.Not(), operand=node)
         if isinstance(node, (ast.Name, ast.Attribute)):
             yield LESS, ast.Compare(left=node, ops=[ast.IsNot()], comparators=[_constant(None)])
+        for name in around.scope.unused:
+            for tier, condition in _more_conditions(node, [name]):
+                yield min(tier, SLIP), condition
         yield from _more_conditions(node, around.scope.flags)
         yield CRUDE, _constant(True)
         yield CRUDE, _constant(False)
@@ -403,14 +453,33 @@ def _mended_texts(literal: str, wrong: str, right: str) -> Iterator[str]:
             yield right[at : len(right) - len(after)]
 
 
+def _replaced(wrong: Any, right: Any) -> Iterator[tuple[str, str]]:
+    """Yield a part of a wrong text and what stands for it in the right one, where that is all that differs."""
+    if not (isinstance(wrong, str) and isinstance(right, str) and 0 < len(wrong) < _LONGEST and right != wrong):
+        return
+    for kind, begin, end, at, until in difflib.SequenceMatcher(None, wrong, right, autojunk=False).get_opcodes():
+        for before in (0, 1) if kind == "insert" else (0,):
+            old, new = wrong[begin - before : end], right[at - before : until]
+            if kind != "equal" and old and len(old) <= _SHORT and wrong.replace(old, new) == right:
+                yield old, new
+                return
+
+
 def _slices(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     yield SLIP, _but(node, lower=_constant(1) if node.lower is None else None)
+    for field in ("lower", "upper"):
+        bound = getattr(node, field)
+        for kind in (ast.Add, ast.Sub) if isinstance(bound, (ast.Call, ast.BinOp)) else ():
+            yield SLIP, _but(node, **{field: ast.BinOp(left=bound, op=kind(), right=_constant(1))})
     last = ast.UnaryOp(op=ast.USub(), operand=_constant(1))
     yield SLIP, _but(node, upper=last if node.upper is None else None)
 
 
 def _calls(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     function, given = node.func, node.args
+    if around.scope.is_async and not isinstance(around.parent, ast.Await):
+        yield SLIP, ast.Await(value=node)
+    yield from _chains(node, function, around.scope.replaced)
     is_open = any(isinstance(one, ast.Starred) for one in given)
     if isinstance(function, ast.Attribute) and getattr(function.value, "id", "") not in ("self", "cls"):
         yield LESS, function.value  # without the method
@@ -424,6 +493,17 @@ def _calls(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         yield CRUDE, _but(node, keywords=[one for at, one in enumerate(node.keywords) if at != number])
     if getattr(function, "attr", getattr(function, "id", "")) in ("sorted", "sort") and not node.keywords:
         yield LESS, _but(node, keywords=[ast.keyword(arg="reverse", value=_constant(True))])
+
+
+def _chains(node: Any, function: Any, replaced: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Any]]:
+    """Yield two methods that are called one after the other the other way round, and a further `replace`."""
+    inner: Any = getattr(function, "value", None)
+    if isinstance(function, ast.Attribute) and isinstance(getattr(inner, "func", None), ast.Attribute):
+        first = _but(node, func=_but(function, value=inner.func.value))
+        yield SLIP, _but(inner, func=_but(inner.func, value=first))
+    for old, new in replaced if getattr(function, "attr", "") == "replace" else ():
+        further = ast.Attribute(value=node, attr="replace", ctx=ast.Load())
+        yield TOLD, ast.Call(func=further, args=[_constant(old), _constant(new)], keywords=[])
 
 
 def _called(name: str) -> Callable[[Any], Any]:

@@ -39,15 +39,37 @@ class LiveCode:
             with contextlib.suppress(Exception):
                 cache.cache_clear()
 
-    def put(self, functions: Sequence[Any], codes: Mapping[tuple[str, int], types.CodeType]) -> int:
-        """Give functions other code, by name and first line; return how many changes there are now."""
+    def put(
+        self,
+        functions: Sequence[Any],
+        codes: Mapping[tuple[str, int], types.CodeType],
+        defaults: Mapping[str, Any],
+    ) -> int:
+        """Give functions other code, by name and first line, and the first one's arguments other defaults.
+
+        Return how many changes there are now.
+        """
         for one in functions:
             old = one.__code__
             code = codes.get((old.co_name, old.co_firstlineno))
             if code is not None and code.co_freevars == old.co_freevars and code != old:
                 one.__code__ = code
                 self._undo.append(functools.partial(setattr, one, "__code__", old))
+        first = min((one.__code__.co_firstlineno for one in functions), default=0)
+        for one in functions if defaults else ():
+            if one.__code__.co_firstlineno == first:
+                self._give(one, defaults)
         return len(self._undo)
+
+    def _give(self, function: Any, defaults: Mapping[str, Any]) -> None:
+        """Give a function's arguments other defaults, where they have one."""
+        plain, named = function.__defaults__ or (), function.__kwdefaults__ or {}
+        names = function.__code__.co_varnames[: function.__code__.co_argcount][-len(plain) :] if plain else ()
+        self._undo.append(functools.partial(setattr, function, "__defaults__", function.__defaults__))
+        self._undo.append(functools.partial(setattr, function, "__kwdefaults__", function.__kwdefaults__))
+        given = tuple(defaults.get(name, old) for name, old in zip(names, plain))  # noqa: B905 - Python 3.8
+        function.__defaults__ = given or None
+        function.__kwdefaults__ = {name: defaults.get(name, old) for name, old in named.items()} or None
 
     def assign(self, path: str, classes: Sequence[str], code: types.CodeType) -> int:
         """Run an assignment of a module or a class; give its new value to all who have the old one by its name."""
@@ -65,6 +87,9 @@ class LiveCode:
                 for holder in [owner, *(one for one in others if getattr(one, "__dict__", {}).get(name) is old)]:
                     setattr(holder, name, value)
                     self._undo.append(functools.partial(setattr, holder, name, old))
+                init = vars(owner).get("__init__") if classes else None
+                if type(init) is types.FunctionType and init.__code__.co_filename == "<string>":  # a dataclass's
+                    self._give(init, {name: value})
         return len(self._undo)
 
     def undo(self) -> None:

@@ -95,7 +95,7 @@ class LocalBench:
         codes: dict[tuple[str, int], types.CodeType] = {}
         for code in function.codes(path, flags):
             codes.setdefault((code.co_name, code.co_firstlineno), code)
-        return bool(self._live.put(live, codes))
+        return bool(self._live.put(live, codes, function.defaults()))
 
 
 class Workshop:
@@ -231,6 +231,9 @@ class Workshop:
                     for at in function.statement_at(line):
                         found.setdefault((path, at), (path, function, at))
             names.update(dict.fromkeys(code.co_names))
+        for path, function, _ in [*found.values()]:
+            for at in function.lines_of_defaults():
+                found.setdefault((path, at), (path, function, at))
         for path in {path for path, _ in found}:
             for function in self.functions(path):
                 if function.is_assignment and function.names & names.keys():

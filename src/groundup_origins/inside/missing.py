@@ -73,7 +73,7 @@ def _fitting(changes: Any, donor: Donor, known: set[str], own: Sequence[str]) ->
     """Yield a statement as it is where a function has its names, else with its one other name replaced."""
     strange = donor.names - known
     if not strange:
-        yield changes.LESS, donor.statement
+        yield (changes.LESS if donor.names else changes.CRUDE), donor.statement
     elif len(strange) == 1:
         for name in own[:_RENAMED]:
             new = copy.deepcopy(donor.statement)

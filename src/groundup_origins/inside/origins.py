@@ -300,11 +300,12 @@ def _passing(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[Any]:
 
 def _again(item: Any, calls: Any, lines: Any) -> list[Any]:
     """Set a test up and run it again; return the reports of both, none where it does not run."""
-    from _pytest.runner import call_and_report
+    from _pytest.runner import CallInfo, call_and_report
 
     reports: list[Any] = []
     with contextlib.suppress(BaseException):  # what does not run again tells nothing
         item._initrequest()
+        call: Any = None
         if lines is None:
             threading.setprofile(calls)
             sys.setprofile(calls)
@@ -314,12 +315,15 @@ def _again(item: Any, calls: Any, lines: Any) -> list[Any]:
         try:
             reports.append(call_and_report(item, "setup", log=False))
             if reports[0].passed:
-                reports.append(call_and_report(item, "call", log=False))
+                # Its report writes values, which runs further lines of the submission.
+                call = CallInfo.from_call(lambda: item.ihook.pytest_runtest_call(item=item), when="call")
         finally:
             sys.settrace(None)
             sys.setprofile(None)
             threading.settrace(None)
             threading.setprofile(None)
+        if call is not None:
+            reports.append(item.ihook.pytest_runtest_makereport(item=item, call=call))
     return reports
 
 

@@ -72,12 +72,12 @@ class Watched:
         """Return the processor time of this process so far."""
         return time.process_time()
 
-    def put(self, path: str, first: int, last: int, codes: list[Any]) -> int:
-        """Give the functions between two lines of a file other code; return how many changes there are."""
+    def put(self, path: str, first: int, last: int, codes: list[Any], defaults: dict[str, Any]) -> int:
+        """Give functions between two lines of a file other code and defaults; say how many changes that is."""
         live = self._now()
         live.forget()
         found = {(name, line): _loaded(text) for name, line, text in codes}
-        return int(live.put(live.within(path, first, last), found))
+        return int(live.put(live.within(path, first, last), found, defaults))
 
     def assign(self, path: str, classes: list[str], text: str) -> int:
         """Run an assignment of a module or a class again; return how many changes there are."""

@@ -91,6 +91,28 @@ def found_in(word, text, whole=False):
         return True
     return is_long
 
+def joined(words, by=";", *, end="."):
+    return by.join(words) + end
+
+async def answer(number):
+    return number * 2
+
+async def asked(number):
+    return answer(number)
+
+def quoted(text):
+    return text.replace("<", "&lt;").replace("&", "&amp;")
+
+def shown(words):
+    has_many = len(words) > 2
+    is_long = sum(map(len, words)) > 20
+    if is_long:
+        return "-".join(words)
+    return words[0]
+
+def behind(name, text):
+    return text[len(name):]
+
 class Lamp:
     def __init__(self):
         self.is_lit = False
@@ -269,3 +291,52 @@ def test_the_function_that_made_the_wrong_value_is_changed_first(tmp_path: Path,
     """Also by a slip, where the values tell a change elsewhere: time may not do for both."""
     found = _mends(tmp_path, ["assert lib.outer(1) == 3"], [], pairs=[[1, 3]], origin=f"    {line}")
     assert found == [f"{line} | {mended} | 1"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "passing", "told"),
+    [
+        (
+            ["assert lib.joined('ab') == 'a, b.'"],
+            ["assert lib.joined('a') == 'a.'"],
+            "def joined(words, by=\";\", *, end=\".\"): | def joined(words, by=', ', *, end='.'):",
+        ),
+        (
+            ["import asyncio\nassert asyncio.run(lib.asked(3)) == 6"],
+            [],
+            "return answer(number) | return await answer(number)",
+        ),
+        (
+            ["assert lib.quoted('<&') == '&lt;&amp;'"],
+            ["assert lib.quoted('&') == '&amp;'"],
+            """return text.replace("<", "&lt;").replace("&", "&amp;") | """
+            "return text.replace('&', '&amp;').replace('<', '&lt;')",
+        ),
+        (
+            ["assert lib.shown('abc') == 'a-b-c'"],
+            [
+                "assert lib.shown(['a' * 12, 'b' * 12]) == 'a' * 12 + '-' + 'b' * 12",
+                "assert lib.shown('a') == 'a'",
+            ],
+            "if is_long: | if is_long or has_many:",
+        ),
+        (
+            ["assert lib.behind('a', 'a=1') == '1'"],
+            [],
+            "return text[len(name):] | return text[len(name) + 1:]",
+        ),
+    ],
+    ids=["default", "await", "order of calls", "unused variable", "bound"],
+)
+def test_what_authors_forget_is_tried(tmp_path: Path, lost: list[str], passing: list[str], told: str) -> None:
+    """A default, an `await`, the order of two calls, a variable that nothing asks, one more."""
+    pairs = [["a;b.", "a, b."]] if "joined" in lost[0] else []
+    assert _mends(tmp_path, lost, passing, pairs=pairs) == [f"{told} | 1"]
+
+
+def test_a_part_of_a_text_is_replaced_besides(tmp_path: Path) -> None:
+    """Where that is all in which the wrong text and the right one differ."""
+    lost = ["assert lib.quoted('a>b') == 'a&gt;b'"]
+    told = """return text.replace("<", "&lt;").replace("&", "&amp;") | return text"""
+    told += """.replace('<', '&lt;').replace('&', '&amp;').replace('>', '&gt;') | 1"""
+    assert _mends(tmp_path, lost, ["lib.quoted('a')"], pairs=[["a>b", "a&gt;b"]]) == [told]
