@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.domain.verdicts import Reason, Stage, TestResult
+from groundup.domain.verdicts import PASSES_WITH, Reason, Stage, TestResult
 from groundup.reports.causes import CAUSES_KEPT, HiddenFiles, grouped, losses_of, untold
 
 CALLED = """tests/test_a.py:8: in test_fx
@@ -57,6 +57,11 @@ def test_places_of_a_cause_are_those_of_its_tests() -> None:
     assert [one.cause.probably for one in grouped(tests)] == ["a.py:1: x\na.py:3: z\na.py:2: y"]
     assert grouped(tests[2:])[0].cause.probably == "a.py:3: z"
     assert grouped(tests[3:])[0].cause.probably == ""
+    mended = f"a.py:9: w{PASSES_WITH}v"
+    assert (
+        grouped([*tests, tests[0].but(id="m", probably=mended)])[0].cause.probably
+        == f"{mended}\na.py:1: x\na.py:3: z"
+    )
     many = tests[0].but(probably="\n".join(f"a.py:{at}: x" for at in range(1, 99)))
     assert len(grouped([many])[0].cause.probably.splitlines()) == 3
 

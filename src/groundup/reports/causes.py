@@ -16,7 +16,7 @@ from pydantic import Field
 
 from groundup.domain.names import number_of
 from groundup.domain.records import Record
-from groundup.domain.verdicts import Reason, Stage, TestResult, Verdict
+from groundup.domain.verdicts import TRIED, Reason, Stage, TestResult, Verdict
 from groundup.reports.edits import split_by_edits
 from groundup.reports.kinds import (
     PRINTED,
@@ -193,19 +193,22 @@ def _split(group: Sequence[tuple[TestResult, _Place]]) -> Iterable[list[tuple[Te
 
 
 def _probably(tests: Iterable[TestResult]) -> str:
-    """Return where the tests of a cause say that it probably lies, the first one that most say first.
+    """Return where the tests of a cause say that it probably lies.
 
-    Further places are those that most tests have high among theirs.
+    First comes a line whose change makes some of them pass, else the one that most say first; then further places
+    that most tests have high among theirs.
     """
     guesses = [places_of(one) for one in tests if one.probably]
     if not guesses:
         return ""
-    first = Counter(one[0] for one in guesses).most_common(1)[0][0]
+    firsts = Counter(one[0] for one in guesses)
+    mended = Counter({place: number for place, number in firsts.items() if TRIED.search(place)})
+    first = (mended or firsts).most_common(1)[0][0]
     votes: Counter[str] = Counter()
     for guess in guesses:
-        votes.update({place: 1 / at for at, place in enumerate(guess, 1)})
-    others = [place for place, _ in votes.most_common() if place != first]
-    most = max(len(one) for one in guesses if one[0] == first)
+        votes.update({TRIED.split(place)[0]: 1 / at for at, place in enumerate(guess, 1)})
+    others = [place for place, _ in votes.most_common() if place != TRIED.split(first)[0]]
+    most = max(map(len, guesses))
     return "\n".join([first, *others[: most - 1]])
 
 

@@ -137,8 +137,7 @@ class Function:
         told = [wrap for wrap in _WRAPS if any(_leads(wrap, *pair) for pair in pairs)]
         replaced = [*dict.fromkeys(one for pair in pairs for one in _replaced(*pair))]
         names, flags, texts = names_in(self.node), _flags_in(self.node), _texts_in(self.node)
-        is_async = isinstance(self.node, ast.AsyncFunctionDef)
-        scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node), is_async)
+        scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node))
         return [*_in(self.node, self.node, scope), *self._other_defaults(scope)]
 
     def _other_defaults(self, scope: Scope) -> Iterator[CodeChange]:
@@ -223,6 +222,7 @@ class Scope(NamedTuple):
     unused: Sequence[str] = ()
     """Variables that the function gives a value and never uses."""
     is_async: bool = False
+    """Whether the function around a part is: there one may wait."""
 
 
 class _Around(NamedTuple):
@@ -280,6 +280,8 @@ def _texts_in(node: Any) -> list[str]:
 
 def _in(node: Any, statement: Any, scope: Scope) -> Iterator[CodeChange]:
     """Yield the changes below a node."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        scope = scope._replace(is_async=isinstance(node, ast.AsyncFunctionDef))
     for field, held in ast.iter_fields(node):
         if field in ("decorator_list", "annotation", "returns", "ctx"):
             continue

@@ -61,7 +61,7 @@ class Mend:
         self.passes = passes
         """Whether they do; else the first one fails later, with something else."""
         self.is_likely = is_likely
-        """Whether it is a slip, or what the failure told; a cruder one may make up for a fault elsewhere."""
+        """Whether the failure told it, or it is a slip that cost several tests; others may make up for a fault."""
 
 
 class LocalBench:
@@ -317,7 +317,9 @@ class Workshop:
         change.swap()
         words = change.words()
         change.swap()
-        is_likely = passes and change.tier <= self._module.SLIP
+        is_likely = passes and (
+            change.tier <= self._module.TOLD or (change.tier <= self._module.SLIP and bool(mended))
+        )
         return Mend(path, change.line, words, [first.key, *mended], passes=passes, is_likely=is_likely)
 
     @contextlib.contextmanager

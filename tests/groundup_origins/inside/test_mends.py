@@ -97,8 +97,10 @@ def joined(words, by=";", *, end="."):
 async def answer(number):
     return number * 2
 
-async def asked(number):
-    return answer(number)
+def asking():
+    async def asked(number):
+        return answer(number)
+    return asked
 
 def quoted(text):
     return text.replace("<", "&lt;").replace("&", "&amp;")
@@ -302,7 +304,7 @@ def test_the_function_that_made_the_wrong_value_is_changed_first(tmp_path: Path,
             "def joined(words, by=\";\", *, end=\".\"): | def joined(words, by=', ', *, end='.'):",
         ),
         (
-            ["import asyncio\nassert asyncio.run(lib.asked(3)) == 6"],
+            ["import asyncio\nassert asyncio.run(lib.asking()(3)) == 6"],
             [],
             "return answer(number) | return await answer(number)",
         ),
