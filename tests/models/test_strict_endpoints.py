@@ -117,6 +117,7 @@ async def test_thoughts_of_rewritten_turns_stay_whole(api: Api) -> None:
         opening = user("Work.")
         reply = await model.complete(ChatRequest(messages=(opening,), tools=(TOOL,)))
         short = reply.message.rewritten("I [...]", reply.message.tool_calls)
+        assert "I look." not in short.model_dump_json()
         result = Message(role="tool", tool_call_id=reply.message.tool_calls[0].id, content="ok")
         await model.complete(ChatRequest(messages=(opening, short, result), tools=(TOOL,)))
         assert not server.failed

@@ -431,7 +431,7 @@ def test_headers_are_strict_and_names_of_others_are_refused(runs: Path) -> None:
 
 
 def test_the_index_follows_the_files(runs: Path) -> None:
-    """It is a copy: made anew for a run that changed, and can be removed or damaged at any time."""
+    """It is a copy: made anew for a run that changed, and can be removed, damaged or of another version."""
     index = RunIndex(runs)
     index.refresh()
     assert index.task_count("base") == 4
@@ -457,6 +457,14 @@ def test_the_index_follows_the_files(runs: Path) -> None:
     again.refresh()
     assert again.task_count("base") == 4
     again.close()
+
+    (runs / NAME).unlink()
+    with closing(sqlite3.connect(runs / NAME)) as other:
+        other.executescript("PRAGMA user_version=1; CREATE TABLE runs (of_another_version TEXT)")
+    newer = RunIndex(runs)
+    newer.refresh()
+    assert newer.task_count("base") == 4
+    newer.close()
 
 
 def test_a_damaged_index_is_closed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
