@@ -149,6 +149,18 @@ def test_what_would_be_asked(groundup: Groundup, run: str, scripted_judge: Judge
     assert not (tmp_path / "runs/one/judgements.jsonl").exists()
 
 
+def test_a_question_leaves_room_for_the_answer(
+    groundup: Groundup, predict: Predict, scripted_judge: Judge
+) -> None:
+    """However large a submission is: its question fills a judge's window up to the 4,000 tokens of an answer."""
+    (predict({"task-0000": "pass"}) / "task-0000" / "README.md").write_text("of words, and more\n" * 20_000)
+    assert groundup("evaluate", TWO, "-p", "predictions", "--run-id", "large").code == 0
+    asked = ("judge", "large", "-m", scripted_judge("one", said(8)), "--of", "readme", "--tasks", "task-0000")
+    for window in (6000, 20_000):
+        ended = groundup(*asked, "--context-tokens", window, "--dry-run", "--json")
+        assert 0.6 * (window - 4000) < json.loads(ended.out)["input_tokens"] <= window - 4000
+
+
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [

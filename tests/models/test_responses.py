@@ -53,6 +53,14 @@ def test_a_turn_goes_back_as_it_came() -> None:
     assert document["input"][0] == {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": "{}"}  # type: ignore[index]
 
 
+@pytest.mark.parametrize("status", ["in_progress", "queued"])
+def test_an_answer_that_is_not_there_yet_is_no_answer(status: str) -> None:
+    """An endpoint that answers in the background gives a form without text; saying nothing is something else."""
+    with pytest.raises(BrokenReplyError, match=f"not there yet .{status}"):
+        responses.parsed_reply({"status": status, "output": []})
+    assert responses.parsed_reply({"status": "completed", "output": []}).reply.message.content == ""
+
+
 def test_settings_have_their_names() -> None:
     """Nothing is stored, thoughts come along, and conversations with the same beginning share a cache."""
     tool = Tool(name="bash", description="run", parameters={"type": "object"})

@@ -1,8 +1,10 @@
 """Tests of groundup.registries.cache."""
 
+import asyncio
 import contextlib
 import hashlib
 import os
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError
 from groundup.domain.records import Record
-from groundup.registries.cache import FetchCache
+from groundup.registries.cache import FetchCache, PrioritySemaphore, SharedResource
 
 
 class Note(Record):
@@ -92,3 +94,62 @@ def test_a_cache_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(InfrastructureError, match="cannot write "):
         put(FetchCache(tmp_path / "file"), b"x")
+
+
+async def test_of_what_waits_for_a_place_the_largest_is_next() -> None:
+    """Two work at a time; who leaves the line costs no place, also in the moment in which its turn comes."""
+    places, begun, ends = PrioritySemaphore(2), list[int](), dict[int, asyncio.Event]()
+
+    async def work(size: int) -> None:
+        async with places.place(size):
+            begun.append(size)
+            await ends.setdefault(size, asyncio.Event()).wait()
+
+    async def settled(*expected: int) -> None:
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert begun == [*expected]
+
+    tasks = {}
+    for size in (1, 2, 3, 9, 5, 8):
+        tasks[size] = asyncio.create_task(work(size))
+        await asyncio.sleep(0)
+    await settled(1, 2)
+    tasks[9].cancel()
+    await settled(1, 2)
+    ends[1].set()
+    await settled(1, 2, 8)
+    ends[2].set()
+    await asyncio.sleep(0)
+    tasks[5].cancel()  # its turn may have come
+    await settled(1, 2, 8, 3)
+    ends[8].set()
+    ends[3].set()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
+    tasks = {size: asyncio.create_task(work(size)) for size in (20, 21, 22)}
+    await settled(1, 2, 8, 3, 20, 21)
+    ends[20].set()
+    await settled(1, 2, 8, 3, 20, 21, 22)
+    for size in (21, 22):
+        ends[size].set()
+    await asyncio.gather(*tasks.values())
+
+
+async def test_what_is_shared_is_open_while_it_is_used() -> None:
+    """All users of a time have one; after the last it is closed, and the next opens another."""
+    told: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def opening() -> AsyncIterator[int]:
+        told.append("opened")
+        yield len(told)
+        told.append("closed")
+
+    shared = SharedResource(opening)
+    async with shared.use() as one, shared.use() as other:
+        assert one == other == 1
+    assert told == ["opened", "closed"]
+    async with shared.use() as later:
+        assert later == 3
+    assert told == ["opened", "closed"] * 2

@@ -110,5 +110,6 @@ def test_a_search_finds_runs_tasks_tests_and_turns(client: TestClient) -> None:
     assert "<img" not in page
     assert "2 of 2 so far" not in page
     assert '/attempt/two/0">two/0</a>' in client.get("/search?q=TWO&run=base").text
-    assert "Nothing was found" in words(client.get("/search?q=nowhere-at-all").text)
+    for nowhere in ("nowhere-at-all", "xonerror", "onerrorx"):
+        assert "Nothing was found" in words(client.get(f"/search?q={nowhere}").text)
     assert client.get("/search").status_code == 200
