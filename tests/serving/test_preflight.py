@@ -92,6 +92,20 @@ def test_what_cannot_be_fetched_is_not_offered(tmp_path: Path) -> None:
     assert "GROUNDUP_GIT_MIRROR" in said
 
 
+@pytest.mark.needs("git")
+def test_a_dry_run_says_what_is_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the start of the server does, and how many tasks are left."""
+    monkeypatch.setenv("GROUNDUP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    assert serving.serve(f"{SUITE}:create_gone", {}, dry_run=True) == 0
+    notice, last = capsys.readouterr().err.splitlines()[-2:]
+    assert notice.startswith("groundup: 1 task is not offered (task-0001), for this machine lacks")
+    assert last.startswith("groundup: 2 tasks as ")
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_named_task_that_cannot_be_fetched_is_refused(tmp_path: Path) -> None:
     """Before the server starts, with the way to mend it."""
     job = local(job_in(tmp_path, f"{SUITE}:create_gone", tasks=["task-0000", "task-0001"]))
