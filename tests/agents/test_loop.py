@@ -76,10 +76,11 @@ async def test_the_score_is_reported_where_the_run_shows_it(tmp_path: Path) -> N
 async def test_the_first_submit_ends_where_the_run_wants_that(tmp_path: Path) -> None:
     """Nothing more is asked, also when the try is taken up after that moment."""
     memory = Memory()
-    fields = {"submit": SubmitResult(shown=False, ends=True)}
-    ended = await play(tmp_path / "1", FakeModel([says("", ("submit", {}))]), memory, **fields)
+    submit = SubmitResult(shown=False, ends=True)
+    ended = await play(tmp_path / "1", FakeModel([says("", ("submit", {}))]), memory, submit=submit)
     assert (ended.outcome, ended.turns) == (Outcome.SUBMITTED, 1)
-    again = await play(tmp_path / "2", FakeModel([]), memory.resumed(), **fields)
+    # It is not handed in again: what was answered is on record.
+    again = await play(tmp_path / "2", FakeModel([]), memory.resumed(), submit=submit.but(ends=False))
     assert again == ended
 
 
