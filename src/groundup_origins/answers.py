@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
 
 from groundup.domain.verdicts import TRIED
@@ -45,6 +45,21 @@ _READ_FIELD = re.compile(
 )
 _KEY = re.compile(r"[\"'](?P<quoted>\w+)[\"']\s*[:,)\]]|(?<![\w.])(?P<named>\w+)=(?!=)")
 """In the code of a service, what may be the name of a field."""
+_READ_KEY = re.compile(
+    r"\w\((?:[^()\"']|\([^()\"']*\))*[\"'](?P<last>\w+)[\"']\s*\)|\bget\w*\(\s*[\"'](?P<first>\w+)[\"']\s*,"
+    r"|\w\[\s*[\"'](?P<part>\w+)[\"']\s*\](?!\s*=[^=])"
+)
+"""Of these, one that is read."""
+_NO_STATEMENT = re.compile(
+    r"^\s*(?:$|[#/*@})\]]|\"\"\"|(?:\} *)?(?:else|try|finally)\b *[:{]?$|raise\b|throw\b|abort\()"
+)
+_DECIDES = re.compile(
+    r"\s(?:[<>]=?|[=!]=|&&|\|\||\?|and|or|not|if|in) |\.equals\(|^\s*(?:if|elif|while)\b"
+    r"|\b(?:filter|sort\w*|reversed|\w+Match|min|max)\("
+)
+"""In the code of a service, what chooses among values."""
+_REFUSES = re.compile(r"^\s*(?:raise|throw)\b|\babort\(|\breturn\b.*\b4\d\d\b")
+_SIGNATURE_ENDS = re.compile(r"(?:[:{(]|->|=>)\s*$")
 
 
 def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
@@ -70,7 +85,43 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         )
         if place:
             return place
-    return ""
+    likely = [] if result.probably else _likely(result, got, wanted, sources, spans)
+    return "\n".join(sources.shown(*one) for one in likely)
+
+
+def _likely(
+    result: Result, got: str, wanted: str, sources: Sources, spans: Sequence[tuple[str, int, int]]
+) -> list[tuple[str, int]]:
+    """Return a few statements of what answered, and of what it calls, where nothing else is known.
+
+    Of what should have been refused the first ones of what answered, since they check; else those that write or
+    choose what the test looked at, or all where there are few.
+    """
+    own = [*_statements(*spans[0], sources)]
+    if _is_accepted(got, wanted):
+        return own[:_FEW]
+    fields = [_words(name) for name in _fields(result)[0]]
+    points: dict[tuple[str, int], int] = {}
+    for span in spans:
+        for path, at in _statements(*span, sources):
+            line = sources.line(path, at)
+            names = [_words(name) for name in re.findall(r"\w+", line)]
+            is_of_field = any(field and field <= name for field in fields for name in names)
+            points[path, at] = 2 * is_of_field + bool(_DECIDES.search(line)) + (span == spans[0])
+    best = sorted(points, key=lambda one: -points[one])
+    told = [one for one in best if points[one] > 1][:_FEW]
+    return told or (own if len(own) <= _FEW else [])
+
+
+def _statements(path: str, first: int, last: int, sources: Sources) -> Iterator[tuple[str, int]]:
+    """Yield the lines of a function that may make a wrong answer: none that refuses, or is a signature."""
+    lines = sources.text(path)
+    begins = next((at for at in range(first, last) if _SIGNATURE_ENDS.search(lines[at - 1])), first - 1)
+    for at in range(begins + 1, last + 1):
+        line, after = lines[at - 1], lines[at] if at < last else ""
+        is_check = _CONDITION.match(line) and _REFUSES.search(after)
+        if not is_check and not _NO_STATEMENT.match(line) and not _REFUSES.search(line):
+            yield path, at
 
 
 def _few(sources: Sources, most: int, places: Sequence[tuple[str, int]]) -> str:
@@ -157,9 +208,14 @@ def _checks(
 
     The service took what it should have refused.
     """
-    if not (got.startswith("2") and wanted.startswith("4")):
+    if not _is_accepted(got, wanted):
         return []
     return [_condition(*place, sources, spans) for place in _inside(sources.lines_with(_giving(wanted)), spans)]
+
+
+def _is_accepted(got: str, wanted: str) -> bool:
+    """Whether a service took what it should have refused."""
+    return got.startswith("2") and wanted.startswith("4")
 
 
 def _condition(path: str, number: int, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> tuple[str, int]:
@@ -187,21 +243,35 @@ def _field_place(result: Result, sources: Sources, spans: Sequence[tuple[str, in
 
     Of a field that is not there it is the line of the one whose name is most like it.
     """
+    names, absent = _fields(result)
+    for name in names:
+        for some in (spans[:1], spans):
+            written: dict[str, list[tuple[str, int]]] = {}
+            for path, number in _inside(sources.lines_with(_KEY), some):
+                for key in _written(sources.line(path, number)):
+                    written.setdefault(key, []).append((path, number))
+            like = name if name in written else _most_like(name, written) if absent else ""
+            if place := _few(sources, most, [*dict.fromkeys(written.get(like, ()))]):
+                return place
+    return ""
+
+
+def _written(line: str) -> Iterator[str]:
+    """Yield the names of fields in a line of code that it does not only read."""
+    read = {one.span(one.lastgroup or 0) for one in _READ_KEY.finditer(line)}
+    for key in _KEY.finditer(line):
+        if key.span(key.lastgroup or 0) not in read:
+            yield key["quoted"] or key["named"]
+
+
+def _fields(result: Result) -> tuple[list[str], str]:
+    """Return the fields of an answer that a test looked at, the last one first, and one that it lacks."""
     asserted = _asserted(result.message, result.demand)
     absent = next((next(filter(None, one.groups())) for one in _ABSENT_FIELD.finditer(asserted)), "")
     shown = [line for line in result.demand.splitlines() if line.startswith("> ")]
     statement = "\n".join(shown or _FAILING.findall(result.detail)[-1:])
     names = [absent] if absent else [one["key"] for one in _READ_FIELD.finditer(statement)][::-1]
-    for name in dict.fromkeys(names):
-        for some in (spans[:1], spans):
-            written: dict[str, list[tuple[str, int]]] = {}
-            for path, number in _inside(sources.lines_with(_KEY), some):
-                for key in _KEY.finditer(sources.line(path, number)):
-                    written.setdefault(key["quoted"] or key["named"], []).append((path, number))
-            like = name if name in written else _most_like(name, written) if absent else ""
-            if place := _few(sources, most, [*dict.fromkeys(written.get(like, ()))]):
-                return place
-    return ""
+    return [*dict.fromkeys(names)], absent
 
 
 def _most_like(name: str, others: Iterable[str]) -> str:

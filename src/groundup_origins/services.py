@@ -18,14 +18,17 @@ from groundup_origins.inside.watched import FIRST_PORT, PORTS
 _QUICK_START_S = 4.0
 """A service that takes longer to answer is not started a third time, for a guess of its line."""
 _LOST = 8
-_PASSED = 12
 _SHORT_S = 0.5
-"""A test that takes longer is not run again."""
+"""A passing test that takes longer is not run again."""
+_LOST_S = 1.5
+"""Nor a lost one."""
+_TESTS_S = 3.0
+"""What all that run again took together: each tells more of the lines that only lost ones run."""
 _WATCHED = "/opt/groundup-watched"
 """Where a service finds what it carries."""
 _SOURCES = "/opt/groundup-sources"
-_GUESS_S = 1.5
-_AGAIN_S = 15.0
+_GUESS_S = 5.0
+_AGAIN_S = 30.0
 """By the clock on the wall, with the tests that are run before."""
 
 
@@ -59,12 +62,27 @@ def second_tests(
 
 
 def chosen_again(results: Mapping[NumberedTest, Result]) -> Sequence[NumberedTest]:
-    """Return lost tests that are run again, and passing ones beside them, in the order in which they ran."""
-    short = {test: one for test, one in results.items() if one.duration_s <= _SHORT_S}
+    """Return lost tests that are run again, and passing ones beside them, in the order in which they ran.
+
+    The passing ones of a lost one's class come first, then those of its file.
+    """
+    short = {test: one for test, one in results.items() if one.duration_s <= _LOST_S}
     lost = spread([test for test, one in short.items() if one.outcome in LOST_BY], _LOST)
-    passed = spread([test for test, one in short.items() if one.outcome == "passed"], _PASSED) if lost else []
-    wanted = {*lost, *passed}
+    passed = [
+        test for test, one in short.items() if one.outcome == "passed" and one.duration_s <= _SHORT_S and lost
+    ]
+    near = {part for test in lost for part in _around(test)}
+    wanted, spent_s = {*lost}, sum(short[test].duration_s for test in lost)
+    for test in sorted(passed, key=lambda test: -len(near & {*_around(test)})):
+        spent_s += short[test].duration_s
+        if spent_s <= _TESTS_S:
+            wanted.add(test)
     return [test for test in results if test in wanted]
+
+
+def _around(test: NumberedTest) -> tuple[str, str]:
+    """Return the file of a test, and its class with the file."""
+    return test.id.partition("::")[0], test.id.rpartition("::")[0]
 
 
 def watched(environment: PythonEnvironment, folder: Path) -> PythonEnvironment:

@@ -28,7 +28,10 @@ def test_a_request_that_none_answers_names_the_route_like_it(request_line: str, 
 
 
 def test_a_field_of_an_answer_names_the_line_that_writes_it() -> None:
-    """The one that the failed statement reads; of one that is not there the one that is called most like it."""
+    """The one that the failed statement reads; of one that is not there the one that is called most like it.
+
+    Where none is like it, the few lines of what answered are told.
+    """
     text = FLASK.replace("return []", 'return {\n        "count": str(3),\n        "like_total": 2,\n    }')
     sources = Sources({"app.py": text})
     read = Result(
@@ -42,7 +45,10 @@ def test_a_field_of_an_answer_names_the_line_that_writes_it() -> None:
         demand=absent.demand, detail="t.py:9: in test_a\n    assert told['count'] == 3\nE   assert '3' == 3"
     )
     found = [of_service({TEST: one}, b"", sources)[TEST].probably for one in (read, absent, unknown, traced)]
-    assert found == ['app.py:7: "count": str(3),', 'app.py:8: "like_total": 2,', "", 'app.py:7: "count": str(3),']
+    whole = 'app.py:6: return {\napp.py:7: "count": str(3),\napp.py:8: "like_total": 2,'
+    assert found == [
+        'app.py:7: "count": str(3),', 'app.py:8: "like_total": 2,', whole, 'app.py:7: "count": str(3),',
+    ]  # fmt: skip
 
 
 def test_what_should_have_been_refused_leads_to_the_check_two_calls_away() -> None:
@@ -81,7 +87,7 @@ MANY_CALLS = (
             '{"code":"invalid","message":"the mail is not valid"}',
             "app.py:7: raise Problem(422, 'invalid', f'the {mail} is not valid')",
         ),
-        ('{"code":"other"}', ""),
+        ('{"code":"other"}', "app.py:3: return one(two(three(four(five(body())))))"),
         (
             "",
             "app.py:7: raise Problem(422, 'invalid', f'the {mail} is not valid')\n"
@@ -90,14 +96,14 @@ MANY_CALLS = (
     ],
 )
 def test_the_text_of_an_answer_decides_among_lines_of_one_status(answer: str, place: str) -> None:
-    """All functions that are called count, also a fifth; of a text that none of them has no line is told.
+    """All functions that are called count, also a fifth; of a text that none has the line that answered is told.
 
     Without one both are, unless a second run told lines.
     """
     asked = lost(f"last exchange: POST /mails, sent {{}} -> 422 {answer}").but(message="assert 422 == 409")
     assert of_service({TEST: asked}, b"", Sources({"app.py": MANY_CALLS}))[TEST].probably == place
     ran = of_service({TEST: asked.but(probably="app.py:2: ran")}, b"", Sources({"app.py": MANY_CALLS}))
-    assert ran[TEST].probably == "\n".join([*([place] if answer and place else []), "app.py:2: ran"])
+    assert ran[TEST].probably == "\n".join([*([place] if "message" in answer else []), "app.py:2: ran"])
 
 
 @pytest.mark.parametrize(
@@ -124,7 +130,8 @@ def test_statuses_are_read_behind_words_of_the_test(message: str, more: str) -> 
 def test_numbers_that_no_answer_had_are_no_statuses() -> None:
     """Two lengths may look like them."""
     asked = lost("last exchange: POST /mails, sent {} -> 201 {}").but(message="assert 422 == 409")
-    assert of_service({TEST: asked}, b"", Sources({"app.py": MANY_CALLS}))[TEST].probably == ""
+    told = of_service({TEST: asked}, b"", Sources({"app.py": MANY_CALLS}))[TEST].probably
+    assert told == "app.py:3: return one(two(three(four(five(body())))))"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +152,7 @@ def test_words_of_a_test_do_not_hide_the_field_that_is_absent(message: str, more
 
 def test_a_text_that_was_not_found_in_an_answer_leads_to_no_literal() -> None:
     """A literal of the text that was wanted stands anywhere in the service by chance."""
-    text = FLASK + 'KINDS = ["rowing boat"]\n'
+    text = FLASK.replace("return []", "return []\n" + 4 * "    pass\n") + 'KINDS = ["rowing boat"]\n'
     asked = lost("last exchange: GET /boats -> 200 x\nleft  'one rowing boat'\nright 'one sailing boat'").but(
         message="AssertionError: assert 'one rowing boat' in 'one sailing boat'"
     )
@@ -207,3 +214,48 @@ def test_an_answer_500_without_a_log_leads_to_what_is_not_written() -> None:
     assert told.probably == "app.py:7: raise NotImplementedError"
     test = TestResult(id="t.py::a", outcome="failed", expected=True, message=lost.message, probably=told.probably)
     assert kind_of_test(test, in_submission=False) == "not implemented"
+
+
+def _of_java(request: str, message: str, statement: str, body: str) -> str:
+    """Return where a Java service lost a test, of which the body of one method is known."""
+    app = APP.replace('context.status(201).json("{}");\n', f"{body}\n")
+    test = NumberedTest.of("ApiTest#testLaunch")
+    detail = f"tests/ApiTest.java:9: in testLaunch\n    {statement}\nE   {message}"
+    lost = Result(outcome="failed", message=message, detail=detail, demand=f"last exchange: {request}")
+    return of_service({test: lost}, b"", Sources({"App.java": app}))[test].probably
+
+
+def test_without_a_second_run_what_chooses_a_field_is_told_first() -> None:
+    """Java: a line that only reads the field of a request comes after it, a check that refuses never."""
+    told = _of_java(
+        "POST /boats -> not known",
+        "expected: <Sea> but was: <Lake>",
+        'assertEquals("Sea", answer.getString("water"));',
+        '        String water = text(body(context), "water");\n'
+        "        Boat boat = new Boat(next(), water == null ? water : old.water());\n"
+        "        boats.add(boat);\n        context.json(boat);",
+    )
+    assert told == (
+        "App.java:12: Boat boat = new Boat(next(), water == null ? water : old.water());\n"
+        'App.java:11: String water = text(body(context), "water");'
+    )
+
+
+def test_without_a_second_run_what_chooses_among_values_is_told() -> None:
+    """Java: of an answer of which no field is known."""
+    told = _of_java(
+        "POST /boats -> not known",
+        "expected: <true> but was: <false>",
+        "assertTrue(body.length() > 0);",
+        "        int owner = id(context);\n        context.json(boats.stream()\n"
+        "                .filter(boat -> boat.owner() != owner)\n                .toList());",
+    )
+    assert told == "App.java:13: .filter(boat -> boat.owner() != owner)"
+
+
+def test_what_should_have_been_refused_and_has_no_such_check_leads_to_where_checks_begin() -> None:
+    """The first statements of what answered."""
+    text = "@app.put('/boats/1')\ndef change():\n    boat = found(1)\n    return filled(boat)\n"
+    asked = lost("last exchange: PUT /boats/1, sent {} -> 200").but(message="assert 200 == 403")
+    told = of_service({TEST: asked}, b"", Sources({"app.py": text}))[TEST].probably
+    assert told == "app.py:3: boat = found(1)\napp.py:4: return filled(boat)"

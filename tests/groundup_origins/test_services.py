@@ -26,6 +26,18 @@ def test_lost_tests_run_again_beside_passing_ones() -> None:
     assert chosen_again({PASSED: passed, SLOW: slow}) == []
 
 
+def test_passing_tests_near_a_lost_one_run_again_first() -> None:
+    """Those of its class, then those of its file, as many as take no longer than a few seconds together."""
+    half = Result(outcome="passed", duration_s=0.5)
+    far, file, own = ([NumberedTest(f"{place}{number}") for number in range(6)] for place in (
+        "tests/test_b.py::test_", "tests/test_a.py::TestOther::test_", "tests/test_a.py::TestOwn::test_",
+    ))  # fmt: skip
+    lost = NumberedTest("tests/test_a.py::TestOwn::test_lost")
+    ran = {**dict.fromkeys([*far, *file[:3], *own[:3]], half), lost: Result(outcome="failed", duration_s=0.5)}
+    assert chosen_again(ran) == [*file[:2], *own[:3], lost]
+    assert chosen_again({**dict.fromkeys(own, half), **ran}) == [*own[:5], lost]
+
+
 def test_a_line_that_was_tried_stays_what_the_sources_say() -> None:
     """The sources alone would name the only line that gives the status."""
     sources = Sources({"app.py": '@app.get("/a")\ndef a():\n    return {}, 201\n'})

@@ -11,7 +11,7 @@ import copy
 import difflib
 import operator
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _LARGEST = 512 * 1024
@@ -23,6 +23,12 @@ _LONGEST, _SHORT = 400, 8
 """Characters of a text, and of a part of it that stands for another."""
 _PLACES = 3
 """Of a literal in a wrong text."""
+_MORE = 12
+"""Words that are tried as one more element of a row of texts."""
+_FIELDS = 3
+"""Other fields of the same thing that are tried in the place of one."""
+_FLAGS = {"sorted": "reverse", "sort": "reverse", "model_dump": "exclude_unset", "dict": "exclude_unset"}
+"""Keyword arguments that calls lack, or have wrongly."""
 _TWINS: dict[str, tuple[str, ...]] = {}
 """Functions and methods that are taken for one another."""
 for _some in (
@@ -112,6 +118,8 @@ class Function:
         self.first: int = min([node.lineno, *(one.lineno for one in decorators)])
         self.last: int = node.end_lineno
         self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and self.is_assignment}
+        self.fields: Mapping[str, Sequence[str]] = {}
+        """Which keys and attributes things of a name have in its file."""
         self.made: list[CodeChange] = []
         self.made_for: Any = None
         """For which test these changes were made."""
@@ -138,6 +146,7 @@ class Function:
         replaced = [*dict.fromkeys(one for pair in pairs for one in _replaced(*pair))]
         names, flags, texts = names_in(self.node), _flags_in(self.node), _texts_in(self.node)
         scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node))
+        scope = scope._replace(fields=self.fields)
         return [*_in(self.node, self.node, scope), *self._other_defaults(scope)]
 
     def _other_defaults(self, scope: Scope) -> Iterator[CodeChange]:
@@ -186,7 +195,33 @@ def functions_of(path: str) -> list[Function]:
     """Return the outermost functions of a file, and the assignments of its modules and classes."""
     with open(path, "rb") as file:  # noqa: PTH123 - tests replace much, and this the least
         text = file.read(_LARGEST + 1)
-    return [*_outermost(ast.parse(text).body, ())] if len(text) <= _LARGEST else []
+    if len(text) > _LARGEST:
+        return []
+    tree = ast.parse(text)
+    found, fields = [*_outermost(tree.body, ())], _fields_in(tree)
+    for one in found:
+        one.fields = fields
+    return found
+
+
+def _fields_in(tree: Any) -> Mapping[str, Sequence[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for node in ast.walk(tree):
+        base, field = _field(node)
+        if base not in ("", "self", "cls"):
+            found.setdefault(base, {}).setdefault(field)
+    return {base: [*fields] for base, fields in found.items()}
+
+
+def _field(node: Any) -> tuple[str, str]:
+    """Return the name of a thing and the key or attribute of it that a node is; "" twice for others."""
+    base = getattr(getattr(node, "value", None), "id", "")
+    if base and isinstance(node, ast.Attribute):
+        return base, node.attr
+    key = getattr(node, "slice", None)
+    key = getattr(key, "value", None) if isinstance(getattr(key, "value", None), ast.AST) else key  # Python 3.8
+    text = getattr(key, "value", None)
+    return (base, text) if base and isinstance(text, str) else ("", "")
 
 
 def _outermost(body: Sequence[Any], classes: tuple[str, ...]) -> Iterator[Function]:
@@ -223,6 +258,8 @@ class Scope(NamedTuple):
     """Variables that the function gives a value and never uses."""
     is_async: bool = False
     """Whether the function around a part is: there one may wait."""
+    fields: Mapping[str, Sequence[str]] = {}
+    """Which keys and attributes things of a name have elsewhere."""
 
 
 class _Around(NamedTuple):
@@ -275,7 +312,7 @@ def _unused_in(node: Any) -> list[str]:
 
 def _texts_in(node: Any) -> list[str]:
     texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
-    return [*dict.fromkeys(one for one in texts if one.isidentifier())][:_NAMES]
+    return [*dict.fromkeys(one for one in texts if one.isidentifier())]
 
 
 def _in(node: Any, statement: Any, scope: Scope) -> Iterator[CodeChange]:
@@ -338,11 +375,11 @@ def _constants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         others.append(not value)
     elif isinstance(value, (int, float)):
         others += [value + 1, value - 1, 0]
-    elif value is None:
+    elif value is None and not isinstance(around.parent, (*_ROWS, ast.Compare)):
         others += [True, False]
     elif isinstance(value, str):
         told += difflib.get_close_matches(value, [one for one in around.scope.words if one != value], 2, 0.6)
-    crude = ["", value.swapcase(), *around.scope.texts] if isinstance(value, str) else ()
+    crude = ["", value.swapcase(), *around.scope.texts[:_NAMES]] if isinstance(value, str) else ()
     for tier, some in ((TOLD, told), (SLIP, others), (CRUDE, crude)):
         for other in some:
             is_same = type(other) is type(value) and other == value
@@ -360,7 +397,20 @@ def _told(value: Any, wrong: Any, right: Any) -> Iterator[Any]:
         yield value + right - wrong
 
 
+def _rows(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    """Yield a row of texts with one more, which its function or the failure has, too."""
+    had = [getattr(one, "value", None) for one in node.elts]
+    if had and all(isinstance(one, str) for one in had):
+        words = dict.fromkeys([*around.scope.texts, *filter(str.isidentifier, around.scope.words)])
+        for word in [one for one in words if one not in had][:_MORE]:
+            yield SLIP, _but(node, elts=[*node.elts, _constant(word)])
+
+
 def _comparisons(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    is_text = all(isinstance(getattr(one, "value", ""), (str, ast.AST)) for one in (node.left, *node.comparators))
+    if is_text and isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
+        for name in ("lower", "strip") if not isinstance(node.left, ast.Constant) else ():
+            yield LESS, _but(node, left=_asked(name)(node.left))
     for number, one in enumerate(node.ops):
         for kind in _OTHER.get(type(one), ()):
             yield SLIP, _but(node, ops=[*node.ops[:number], kind(), *node.ops[number + 1 :]])
@@ -414,6 +464,21 @@ def _reads(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         for name in around.scope.names:
             if name != node.id:
                 yield CRUDE, ast.Name(id=name, ctx=ast.Load())
+    for other in _other_fields(node, around.scope):
+        yield LESS, _but(node, attr=other)
+
+
+def _parts(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    for other in _other_fields(node, around.scope) if isinstance(node.ctx, ast.Load) else ():
+        yield LESS, _but(node, slice=_constant(other))
+
+
+def _other_fields(node: Any, scope: Scope) -> Sequence[str]:
+    """Return other fields of the thing of which a node is one: those that the failure names, then like ones."""
+    base, field = _field(node)
+    others = [one for one in scope.fields.get(base, ()) if one != field]
+    like = difflib.get_close_matches(field, others, _FIELDS, 0.0)
+    return sorted(like, key=lambda one: one not in scope.words)
 
 
 def _statements(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
@@ -493,8 +558,9 @@ def _calls(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         yield CRUDE, ast.Name(id=name, ctx=ast.Load())
     for number in range(len(node.keywords)):
         yield CRUDE, _but(node, keywords=[one for at, one in enumerate(node.keywords) if at != number])
-    if getattr(function, "attr", getattr(function, "id", "")) in ("sorted", "sort") and not node.keywords:
-        yield LESS, _but(node, keywords=[ast.keyword(arg="reverse", value=_constant(True))])
+    flag = _FLAGS.get(getattr(function, "attr", getattr(function, "id", "")), "")
+    if flag and all(one.arg not in (flag, None) for one in node.keywords) and (not given or flag == "reverse"):
+        yield SLIP, _but(node, keywords=[*node.keywords, ast.keyword(arg=flag, value=_constant(True))])
 
 
 def _chains(node: Any, function: Any, replaced: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Any]]:
@@ -516,6 +582,7 @@ def _asked(name: str) -> Callable[[Any], Any]:
     return lambda node: ast.Call(func=ast.Attribute(value=node, attr=name, ctx=ast.Load()), args=[], keywords=[])
 
 
+_ROWS = (ast.Tuple, ast.List, ast.Set)
 _KINDS = (str, int, float, bool, list, tuple, set, dict, sorted, abs, round)
 _WRAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     **{kind.__name__: (kind, _called(kind.__name__)) for kind in _KINDS},
@@ -551,6 +618,7 @@ def _leads(wrap: str, wrong: Any, right: Any) -> bool:
 
 _VARIANTS: dict[Any, Callable[[Any, _Around], Iterator[tuple[int, Any]]]] = {
     ast.Constant: _constants,
+    **dict.fromkeys(_ROWS, _rows),
     ast.Compare: _comparisons,
     ast.BoolOp: _truths,
     ast.UnaryOp: _signs,
@@ -560,6 +628,7 @@ _VARIANTS: dict[Any, Callable[[Any, _Around], Iterator[tuple[int, Any]]]] = {
     ast.Call: _calls,
     ast.Name: _reads,
     ast.Attribute: _reads,
+    ast.Subscript: _parts,
     ast.Expr: _statements,
     ast.Assign: _statements,
     ast.Raise: _statements,

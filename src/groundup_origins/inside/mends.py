@@ -253,6 +253,7 @@ class Workshop:
     def _changes(self, path: str, function: Any, first: Any) -> list[Any]:
         if function.made_for is not first:
             made = [*function.changes(first.pairs, first.words)]
+            made += self._missing.kept(self._module, function, self._files[path])
             made += self._missing.inserted(self._module, function, self._donors[path])
             if first.raises and not function.is_assignment:
                 lost, passing = self._states(path, function, [first]), self._states(path, function, self._passing)

@@ -17,6 +17,8 @@ _MOST = 16
 _RENAMED = 4
 _TURNS = 24
 """Conditions by what lost tests alone give."""
+_SHELVES = 4
+"""Lists of a file in which a function may lack to keep what it makes."""
 _WAYS_OUT = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 
 
@@ -67,6 +69,27 @@ def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[An
     for parent, field, number in _slots(function.node):
         for tier, statement in found.values():
             yield _before(changes, parent, field, number, statement, tier)
+
+
+def kept(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
+    """Yield changes that add what a function makes to a list that it or one of the *others* of its file reads."""
+    if function.is_assignment:
+        return
+    known = _names(function.node) | {*changes.names_in(function.node)}
+    shelves: dict[str, Any] = {}
+    for other in others:
+        for node in ast.walk(other.node):
+            read = node.iter if isinstance(node, (ast.For, ast.comprehension)) else None
+            if isinstance(read, (ast.Subscript, ast.Attribute)) and _names(read) <= known:
+                shelves.setdefault(ast.dump(read), read)
+    for parent, field, number in _slots(function.node):
+        before: Any = getattr(parent, field)[number - 1] if number else None
+        made: Any = before.targets[0] if isinstance(before, ast.Assign) else None
+        is_made = isinstance(made, ast.Name) and isinstance(before.value, (ast.Dict, ast.Call))
+        for shelf in [*shelves.values()][:_SHELVES] if is_made else ():
+            add = ast.parse(f"_.append({made.id})").body[0]
+            vars(add)["value"].func.value = shelf
+            yield _before(changes, parent, field, number, ast.copy_location(add, before), changes.SLIP)
 
 
 def _fitting(changes: Any, donor: Donor, known: set[str], own: Sequence[str]) -> Iterator[tuple[int, Any]]:

@@ -126,6 +126,33 @@ class Lamp:
 
     def release(self, name):
         return name
+
+def best(scores):
+    chosen = [one for one in scores if one["points"]]
+    chosen.sort(key=lambda one: one["points"])
+    return [one["name"] for one in chosen]
+
+def filled(form):
+    for name in ("title", "author"):
+        if not form.get(name):
+            raise ValueError(name)
+    return form["title"] + form["text"]
+
+def sent_to(letter):
+    return letter["by"]
+
+def hands_of(letter):
+    return letter["by"], letter["to"]
+
+def greeting(text):
+    return "welcome" if text == "hello" else text
+
+def posted(box, word):
+    letter = {"word": word}
+    return letter["word"]
+
+def words_in(box):
+    return [letter["word"] for letter in box["letters"]]
 '''
 DRIVER = """
 import importlib.util, json, sys
@@ -274,6 +301,35 @@ def test_a_check_that_another_function_has_is_missing(tmp_path: Path) -> None:
     assert _mends(tmp_path, [lost], [kept, "assert lib.Lamp().release('x') == 'x'"]) == [
         "return name | before it: if name == 'on':     self.is_lit = False | 1"
     ]
+
+
+def test_what_is_made_and_kept_nowhere_belongs_into_the_list_that_others_read(tmp_path: Path) -> None:
+    """It is told with the line before which it is added."""
+    lost = "box = {'letters': []}; lib.posted(box, 'a'); assert lib.words_in(box) == ['a']"
+    kept = "box = {}; assert lib.posted({'letters': []}, 'a') == 'a'"
+    assert _mends(tmp_path, [lost], [kept]) == [
+        "return letter[\"word\"] | before it: box['letters'].append(letter) | 1"
+    ]
+
+
+def test_orders_rows_fields_and_texts_are_mended(tmp_path: Path) -> None:
+    """An order the other way round, a name that a row lacks, a field beside the right one, a text as typed."""
+    scores = "[{'name': 'a', 'points': 1}, {'name': 'b', 'points': 2}, {'name': 'c', 'points': 0}]"
+    lost = [f"assert lib.best({scores}) == ['b', 'a']"]
+    assert _mends(tmp_path, lost, ["assert lib.best([{'name': 'c', 'points': 0}]) == []"]) == [
+        'chosen.sort(key=lambda one: one["points"]) | '
+        "chosen.sort(key=lambda one: one['points'], reverse=True) | 1"
+    ]
+    refused = "try:\n    lib.filled({'title': 'a', 'author': 'b'})\nexcept ValueError: pass"
+    passing = "try:\n    lib.filled({'text': 'a', 'author': 'b'})\nexcept ValueError: pass\nelse: assert False"
+    whole = "assert lib.filled({'title': 'a', 'author': 'b', 'text': 'c'}) == 'ac'"
+    found = _mends(tmp_path, [refused], [passing, whole])
+    assert found == ["for name in (\"title\", \"author\"): | for name in ('title', 'author', 'text'): | 1"]
+    lost = ["assert lib.sent_to({'by': 'a', 'to': 'b'}) == 'b'"]
+    assert _mends(tmp_path, lost, []) == ["return letter[\"by\"] | return letter['to'] | 1"]
+    found = _mends(tmp_path, ["assert lib.greeting('Hello') == 'welcome'"], ["assert lib.greeting('a') == 'a'"])
+    assert found == ["return \"welcome\" if text == \"hello\" else text | "
+                     "return 'welcome' if text.lower() == 'hello' else text | 1"]  # fmt: skip
 
 
 def test_what_lost_tests_alone_give_a_function_tells_the_check_that_it_lacks(tmp_path: Path) -> None:
