@@ -71,7 +71,7 @@ class HostFolder(Closing):
     async def run(self, command: Command) -> CommandResult:
         """Run *command* to its end or its deadline."""
         if command.stdin_later:
-            command = command.but(stdin=await command.stdin_later(), stdin_later=None)
+            command = command.but(stdin=command.stdin + await command.stdin_later(), stdin_later=None)
         stopwatch = self.stopwatch()
         limits = self.spec.limits
         limit = limits.output_bytes if command.output_bytes is None else command.output_bytes

@@ -5,7 +5,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,16 @@ RUNNER = Path(failing.__file__).with_name("runner.py")
 
 
 def _run(
-    tree: Path, files: dict[str, str], extra: Sequence[str] = (), **changes: object
+    tree: Path,
+    files: dict[str, str],
+    extra: Sequence[str] = (),
+    later: Callable[[], dict[str, object]] | None = None,
+    **changes: object,
 ) -> tuple[RunnerReport, int]:
-    """Write *files* and run the hidden tests among them; return the report and the exit code."""
+    """Write *files* and run the hidden tests among them; return the report and the exit code.
+
+    *later*: returns what is said a second after all else.
+    """
     for name, text in files.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
@@ -69,7 +77,11 @@ def _run(
         )
         os.close(writing)
         assert process.stdin is not None
-        process.stdin.write(json.dumps(spec).encode())
+        process.stdin.write(json.dumps(spec).encode() + b"\n")
+        if later is not None:
+            process.stdin.flush()
+            time.sleep(1)
+            process.stdin.write(json.dumps(later()).encode())
         process.stdin.close()
         data = pipe.read()
         return parse_report(data, TOKEN), process.wait()
@@ -627,6 +639,31 @@ def test_e(x): pass
     assert all_made.collection_errors
     assert not report.collection_errors
     assert [key.id for key in report.results] == [name for name, _ in chosen]
+
+
+def test_files_without_a_chosen_test_are_not_imported(tmp_path: Path) -> None:
+    """The imports of a file may take longer than all tests that a check draws."""
+    files = {"calc.py": "", "tests/test_a.py": "raise SystemError\n", "tests/test_b.py": "def test_b(): pass\n"}
+    report, _ = _run(tmp_path, files, chosen=[("tests/test_b.py::test_b", 1)], chosen_files=["tests/test_b.py"])
+
+    assert not report.collection_errors
+    assert _outcomes(report) == {"tests/test_b.py::test_b": "passed"}
+
+
+def test_what_is_to_run_may_be_said_when_pytest_is_ready(tmp_path: Path) -> None:
+    """Until then nothing of the submission is imported, not even a conftest of the tests."""
+    seen = "import os\nos.environ['READ'] = open('said.txt').read()\n"
+    tests = "import os\ndef test_a(): assert 0\ndef test_b(): assert os.environ['READ'] == 'said'\n"
+    files = {"calc.py": "", "tests/conftest.py": seen, "tests/test_a.py": tests, "said.txt": "not yet"}
+
+    def second() -> dict[str, object]:
+        (tmp_path / "said.txt").write_text("said")
+        return {"chosen": [("tests/test_a.py::test_b", 1)]}
+
+    report, code = _run(tmp_path, files, later=second)
+
+    assert (_outcomes(report), code) == ({"tests/test_a.py::test_b": "passed"}, 0)
+    assert report.python
 
 
 def test_a_chosen_test_with_a_long_id_is_known_by_its_short_one(tmp_path: Path) -> None:

@@ -122,14 +122,15 @@ class SandboxContract:
         assert result.stdout == data
 
     async def test_standard_input_can_come_later(self, sandbox: Sandbox) -> None:
-        """A program may wait for it for longer than its limit; it counts from then on."""
+        """A program may wait for the rest of it for longer than its limit; it counts from then on."""
 
         async def later() -> bytes:
             await asyncio.sleep(4)
             return b"input"
 
-        result = await sandbox.run(Command(argv=("cat",), stdin_later=later, timeout_s=3))
-        assert (result.ending, result.stdout) == (Ending.EXITED, b"input")
+        first = b"first" * 50_000
+        result = await sandbox.run(Command(argv=("cat",), stdin=first, stdin_later=later, timeout_s=3))
+        assert (result.ending, result.stdout) == (Ending.EXITED, first + b"input")
         assert result.duration_s < 4 or result.counted_s < 3
 
     async def test_who_waits_for_standard_input_can_be_ended(self, sandbox: Sandbox) -> None:

@@ -102,7 +102,7 @@ class FakeSandbox(Closing):
         """Record *command* and return what the script says."""
         self._check()
         if command.stdin_later:
-            command = command.but(stdin=await command.stdin_later(), stdin_later=None)
+            command = command.but(stdin=command.stdin + await command.stdin_later(), stdin_later=None)
         self._provider.commands.append(command)
         return self._provider.script(self.spec, command)
 

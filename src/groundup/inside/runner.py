@@ -1,9 +1,10 @@
 """The trusted runner: the one file of groundup that runs in one process with untrusted code.
 
 It is started as `python -s -B runner.py` inside a sandbox, reads what to do as JSON from standard input and
-tells what happened as JSON lines on a report descriptor. It needs the standard library and pytest only, and works
-on Python 3.7 to 3.13 with pytest 6 to 9. It decides nothing: whatever it says was said beside the untrusted code,
-so the parent checks it against what it alone knows.
+tells what happened as JSON lines on a report descriptor. A second line of input, which may come later, says what
+else there is to know; pytest is ready by then, and nothing of the submission was imported. The runner needs the
+standard library and pytest only, and works on Python 3.7 to 3.13 with pytest 6 to 9. It decides nothing: whatever
+it says was said beside the untrusted code, so the parent checks it against what it alone knows.
 
 It tells when a test begins and ends; the parent ends a process that is silent for longer than one test may take.
 What it does take care of is order: pytest and the listed plugins are imported before anything of the submission
@@ -44,6 +45,7 @@ if __name__ == "__main__":
 
 import _pytest.assertion.util
 import pytest
+from _pytest.reports import CollectReport
 
 MESSAGE_CHARS = 300
 DETAIL_CHARS = 4000
@@ -54,7 +56,7 @@ DETAIL_S = 1.0
 ID_CHARS = 200
 LINES_COMPARED = 60
 LAST_WORDS = 201
-"""The least number of the descriptor to which a stack is written; a channel has a lower one."""
+"""The least number of other descriptors of ours, such as where a stack is written; a channel has a lower one."""
 _HELPERS = (
     ("resource_tracker", "_resource_tracker", "_pid"),
     ("semaphore_tracker", "_semaphore_tracker", "_pid"),  # its name in Python 3.7
@@ -219,8 +221,9 @@ def processes_beside(known: Collection[str] = (), proc: Path = Path("/proc")) ->
 class Reporter:
     """The pytest plugin that lets the submission be found, last of all, and reports."""
 
-    def __init__(self, spec: dict[str, Any], channel: Channel, listener: Any = None) -> None:
+    def __init__(self, spec: dict[str, Any], more: Any, channel: Channel, listener: Any = None) -> None:
         self._spec = spec
+        self._more = more
         self._channel = channel
         self._collected = 0
         self._ordinals: dict[int, int] = {}
@@ -233,13 +236,24 @@ class Reporter:
         self._root = ""
         self._demanded = "", ""
         self._listener = listener
-        self._wanted = None if spec.get("wanted") is None else frozenset(spec["wanted"])
+        self._files: frozenset[str] | None = None
+        self._wanted: frozenset[str] | None = None
         # Tests freeze and replace clocks.
         self._clock = time.clock_gettime
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> None:
-        """Before any conftest is loaded: now, and not earlier, the submission can be imported."""
+        """Before any conftest is loaded: now, and not earlier, the submission can be imported.
+
+        So what else there is to say is read to its end before.
+        """
+        with self._more:
+            self._spec.update(json.loads(self._more.read() or b"{}"))
+        self._files, self._wanted = (
+            None if self._spec.get(key) is None else frozenset(self._spec[key])
+            for key in ("chosen_files", "wanted")
+        )
+        self._channel.send("start", python=sys.version.split()[0], pytest=pytest.__version__)
         # What was imported so far is no rubbish, for which pytest looks five times at its end.
         gc.freeze()
         gc.enable()
@@ -261,6 +275,14 @@ class Reporter:
     def name_of(self, item: Any) -> str:
         """Return what the original calls a test."""
         return self._names.get(id(item)) or str(item.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: Any) -> CollectReport | None:
+        """Import no file that has no chosen test."""
+        is_file = isinstance(collector, pytest.File) and not isinstance(collector, pytest.Package)
+        if self._files is None or not is_file or collector.nodeid.partition("::")[0] in self._files:
+            return None
+        return CollectReport(collector.nodeid, "passed", None, [])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(self, collector: Any, name: str) -> list[Any] | None:
@@ -409,26 +431,30 @@ class TimeLimit:
     Code under test can undo it; the parent's limit holds in any case.
     """
 
-    def __init__(self, limit_s: float) -> None:
-        self._limit_s = limit_s
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._spec = spec
         # Tests freeze and replace clocks.
         self._clock = time.clock_gettime
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, None]:
         """Limit each phase of a test."""
+        limit_s = self._spec.get("one_test_s")
+        if not limit_s:
+            yield
+            return
         began = self._spent_s()
 
         def ring(number: int, frame: FrameType | None) -> None:
-            left = self._limit_s - (self._spent_s() - began)
+            left = limit_s - (self._spent_s() - began)
             if left > 0.01:
-                signal.setitimer(signal.ITIMER_REAL, left, self._limit_s)
+                signal.setitimer(signal.ITIMER_REAL, left, limit_s)
             else:
-                pytest.fail(f"it took longer than {self._limit_s:g} s", pytrace=False)
+                pytest.fail(f"it took longer than {limit_s:g} s", pytrace=False)
 
         before = signal.signal(signal.SIGALRM, ring)
         # Again and again: a test may swallow the first one.
-        signal.setitimer(signal.ITIMER_REAL, self._limit_s, self._limit_s)
+        signal.setitimer(signal.ITIMER_REAL, limit_s, limit_s)
         try:
             yield
         finally:
@@ -654,14 +680,15 @@ def tell_place_at(number: int) -> None:
 
 def main() -> None:
     """Run the hidden tests once, and leave without running what the submission registered for the end."""
-    spec = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+    # A copy: tests, and what is imported for them, find another standard input.
+    asked = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, LAST_WORDS), "rb")
+    spec = json.loads(asked.readline().decode("utf-8"))
     channel = Channel(spec["report_fd"], spec["token"])
     prepare_process(spec)
     if spec.get("parting_signal"):
         tell_place_at(spec["parting_signal"])
     spare_long_comparisons()
     plugins = [importlib.import_module(name) for name in spec["plugins"]]
-    channel.send("start", python=sys.version.split()[0], pytest=pytest.__version__)
     trusted = spec.get("trusted", [])
     watch = Watch([path for path in spec["import_path"] if path not in trusted], trusted)
     if not spec["own_plugins"]:  # a plugin under test stands there rightly
@@ -672,13 +699,13 @@ def main() -> None:
         if spec.get("listener"):
             new = trusted_module(spec["listener"]["program"]).Listener
             listener = new(spec["listener"], trusted, channel.send, trusted_module)
-        reporter = Reporter(spec, channel, listener)
+        reporter = Reporter(spec, asked, channel, listener)
 
         def named(item: Any) -> str:
             return shortened(reporter.name_of(item))
 
         own = [] if listener is None else [listener]
-        own += [TimeLimit(spec["one_test_s"])] if spec.get("one_test_s") else []
+        own.append(TimeLimit(spec))
         if spec.get("failing"):
             failing = trusted_module(spec["failing_plugin"]).FailingEnds
             own.append(failing(spec["failing"], named, trusted))

@@ -132,7 +132,7 @@ class SupervisedSandbox(Closing):
             ends[command.report_fd] = drains[2][1]
         feed = None
         if command.stdin or command.stdin_later:
-            feed, ends[0] = fed_pipe(None if command.stdin_later else command.stdin)
+            feed, ends[0] = fed_pipe(command.stdin, is_last=command.stdin_later is None)
         self._drains |= {drain for drain, _ in drains}
         # The counters are the whole sandbox's: only what they grow by from here on can be this command's.
         kills, refused = self._group.memory_kills(), self._group.refused_processes()

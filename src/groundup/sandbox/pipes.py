@@ -110,21 +110,21 @@ class Drain:
 
 
 class Feed:
-    """Writes bytes to a pipe as fast as its reader takes them, then closes it."""
+    """Writes bytes to a pipe as fast as its reader takes them, and closes it after the last."""
 
     def __init__(self, descriptor: int) -> None:
         """Takes ownership of *descriptor*."""
         self._descriptor = descriptor
         self._left = memoryview(b"")
+        self._is_last = True
         self._loop = asyncio.get_running_loop()
         os.set_blocking(descriptor, False)
 
-    def write(self, data: bytes) -> None:
-        """Write *data*, which is all."""
-        self._left = memoryview(data)
+    def write(self, data: bytes, *, is_last: bool = True) -> None:
+        """Write *data* after what was written before."""
+        self._left = memoryview(bytes(self._left) + data)
+        self._is_last = is_last
         self._write()
-        if self._descriptor >= 0:
-            self._loop.add_writer(self._descriptor, self._write)
 
     def close(self) -> None:
         """Stop writing."""
@@ -138,10 +138,14 @@ class Feed:
             while self._left:
                 self._left = self._left[os.write(self._descriptor, self._left[:_CHUNK]) :]
         except BlockingIOError:
+            self._loop.add_writer(self._descriptor, self._write)
             return
         except OSError:  # the reader is gone
             self._left = self._left[:0]
-        self.close()
+        if self._is_last:
+            self.close()
+        else:
+            self._loop.remove_writer(self._descriptor)
 
 
 def settle(future: "asyncio.Future[_T]", value: _T) -> None:
@@ -155,12 +159,11 @@ def drained_pipe(limit: int, *, keep_tail: bool = True) -> tuple[Drain, int]:
     return Drain(reading, Capture(limit, keep_tail=keep_tail)), writing
 
 
-def fed_pipe(data: bytes | None) -> tuple[Feed, int]:
-    """Return a feed and the read end to hand to a program (the caller closes it). None: *data* comes later."""
+def fed_pipe(data: bytes, *, is_last: bool = True) -> tuple[Feed, int]:
+    """Return a feed of *data* and the read end to hand to a program (the caller closes it)."""
     reading, writing = os.pipe2(os.O_CLOEXEC)
     feed = Feed(writing)
-    if data is not None:
-        feed.write(data)
+    feed.write(data, is_last=is_last)
     return feed, reading
 
 

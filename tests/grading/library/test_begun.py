@@ -33,14 +33,18 @@ class Laboratory:
     def context(self, slots: int = 2) -> GradingContext:
         return GradingContext(cast(Any, self.provider), cast(Any, None), self.scratch, slots=Slots(slots))
 
-    async def begun(self, number: int) -> None:
-        """Wait until so many sandboxes are open."""
-        while len(self.provider.sandboxes) < number:  # noqa: ASYNC110  # nobody tells
+    async def begun(self, context: GradingContext, number: int) -> None:
+        """Run the tests that count, and wait until so many other sandboxes are open."""
+        assert not self.provider.sandboxes, "none begins before that"
+        await run_hidden_tests(self.library, context)
+        assert self.texts.pop() == "None true other"
+        while len(self.provider.sandboxes) < number + 1:  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0.01)
 
     def _seen(self, spec: SandboxSpec, command: Command) -> CommandResult:
         (tests,) = (mount.source for mount in spec.mounts if mount.target == f"{WORKSPACE}/tests")
-        asked = json.loads(command.stdin)
+        first, second = command.stdin.splitlines() if b"\n" in command.stdin.strip() else (command.stdin, b"{}")
+        asked = json.loads(first) | json.loads(second)
         self.texts.append(
             f"{asked['chosen']} {(tests / 'test_a.py').read_text()} {(tests / 'test_b.py').read_text()}"
         )
@@ -58,19 +62,19 @@ async def test_a_run_that_has_begun_is_told_what_it_runs(laboratory: Laboratory)
     """It has a sandbox of its own, where the tests are laid when it is known which; another run opens another."""
     context = laboratory.context()
     async with runs_begun(laboratory.library, context, 1):
-        await laboratory.begun(1)
-        assert not laboratory.texts
+        await laboratory.begun(context, 1)
         for _ in range(2):
             await run_hidden_tests(laboratory.library, context, OVERLAY)
 
     assert laboratory.texts == ["[['tests/test_a.py::test_a', 1]] false other"] * 2
-    assert len(laboratory.provider.sandboxes) == 2
+    assert len(laboratory.provider.sandboxes) == 3
 
 
 async def test_runs_that_nobody_needed_leave_nothing(laboratory: Laboratory) -> None:
     """Nothing passed, so nothing is checked."""
-    async with runs_begun(laboratory.library, laboratory.context(), 2):
-        await laboratory.begun(2)
+    context = laboratory.context()
+    async with runs_begun(laboratory.library, context, 2):
+        await laboratory.begun(context, 2)
 
     assert all(sandbox.closed for sandbox in laboratory.provider.sandboxes)
     assert not laboratory.texts
@@ -81,23 +85,37 @@ async def test_no_run_begins_where_processors_are_wanted(laboratory: Laboratory)
     """What began beside others' tests would only slow these down."""
     context = laboratory.context(slots=1)
     async with context.slots.taken(), runs_begun(laboratory.library, context, 2):
+        await run_hidden_tests(laboratory.library, context)
+        await asyncio.sleep(0.2)
         await run_hidden_tests(laboratory.library, context, OVERLAY)
 
-    assert len(laboratory.provider.sandboxes) == 1
+    assert len(laboratory.provider.sandboxes) == 2
+
+
+async def test_tests_made_to_fail_have_a_run_of_their_own(laboratory: Laboratory) -> None:
+    """What makes them fail is asked for as an interpreter starts."""
+    context = laboratory.context()
+    failing = OVERLAY._replace(failing=OVERLAY.chosen or ())
+    async with runs_begun(laboratory.library, context, 1):
+        await laboratory.begun(context, 1)
+        await run_hidden_tests(laboratory.library, context, failing)
+
+    assert len(laboratory.provider.sandboxes) == 3
 
 
 async def test_a_run_that_failed_to_begin_is_begun_again(laboratory: Laboratory) -> None:
     """Nobody had asked for it yet."""
     opened = laboratory.provider.open
+    context = laboratory.context()
 
     async def refusing(spec: SandboxSpec) -> Any:
         laboratory.provider.open = opened  # type: ignore[method-assign]
         raise SandboxError("no room")
 
-    laboratory.provider.open = refusing  # type: ignore[method-assign]
-    context = laboratory.context()
     async with runs_begun(laboratory.library, context, 1):
+        await run_hidden_tests(laboratory.library, context)
+        laboratory.provider.open = refusing  # type: ignore[method-assign]
         await asyncio.sleep(0.2)
         await run_hidden_tests(laboratory.library, context, OVERLAY)
 
-    assert len(laboratory.texts) == 1
+    assert len(laboratory.texts) == 2

@@ -19,6 +19,7 @@ from tests.sandbox.fake import FakeProvider, answer
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",), one_test_s=7.0)
 BEGUN = [{"event": "begin", "id": f"tests/test_{number}.py::test_{number}", "ordinal": 1} for number in range(9)]
+OF_B = NumberedTest("tests/test_b.py::test_x")
 REPORTED = [
     {**event, "event": "test", "outcome": "passed", "message": "", "duration": 0.1, "detail": ""}
     for event in BEGUN
@@ -112,25 +113,30 @@ async def test_a_test_that_runs_though_it_was_left_out_ends_the_rounds(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("overlay", "files", "one_test_s"),
+    ("overlay", "argument", "files", "one_test_s"),
     [
-        (Overlay(), ["tests"], 7.0),
-        (Overlay(chosen=(NumberedTest("tests/test_b.py::test_x"),), one_test_s=2.0), ["tests/test_b.py"], 2.0),
-        (Overlay(chosen=(NumberedTest("tests/test_b.py::test_x"),), collects_all=True), ["tests"], 7.0),
+        (Overlay(), "tests", None, 7.0),
+        (Overlay(chosen=(OF_B,), one_test_s=2.0), "tests", ["tests/test_b.py"], 2.0),
+        (Overlay(chosen=(OF_B,), collects_all=True), "tests", None, 7.0),
+        (Overlay(chosen=(OF_B,)), "tests/test_a.py::test_x", None, 7.0),
     ],
-    ids=["all", "chosen", "chosen among all"],
+    ids=["all", "chosen", "chosen among all", "of a recipe that names tests"],
 )
 async def test_of_chosen_tests_only_their_files_are_collected(
-    tmp_path: Path, overlay: Overlay, files: list[str], one_test_s: float
+    tmp_path: Path, overlay: Overlay, argument: str, files: list[str] | None, one_test_s: float
 ) -> None:
-    """Unless others are to be imported, too; what is for people is written for the run that counts alone."""
+    """Unless others are to be imported, too; what is for people is written for the run that counts alone.
+
+    pytest refuses a test of a file in which it finds none.
+    """
     rounds = Rounds(tmp_path, [[{"event": "end", "exit_code": 0}]])
-    await run_hidden_tests(rounds.library, rounds.context, overlay)
+    library = rounds.library._replace(hidden=HIDDEN.but(arguments=(argument,)))
+    await run_hidden_tests(library, rounds.context, overlay)
     (asked,), (command,) = rounds.asked, rounds.provider.commands
 
     shown = ["--assert=rewrite", "--tb=short"] if overlay.counts else ["--assert=plain", "--tb=no"]
-    assert asked["arguments"][-2 - len(files) :] == [*shown, *(f"{WORKSPACE}/{file}" for file in files)]
-    assert asked["one_test_s"] == one_test_s
+    assert asked["arguments"][-3:] == [*shown, f"{WORKSPACE}/{argument}"]
+    assert (asked["chosen_files"], asked["one_test_s"]) == (files, one_test_s)
     assert asked["demands"] is None or overlay.counts
     listener = guesser().listener() if overlay.counts else None
     assert asked.get("listener") == (listener and listener.asked(TRUSTED, HIDDEN.timeout_s / 2)["listener"])

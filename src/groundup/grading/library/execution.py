@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -190,7 +190,7 @@ async def run_hidden_tests(
 
     What was laid out is removed. A run that does not count is one of those that have begun, if there is any.
     """
-    begun = None if ended or overlay.counts else _ready(library)
+    begun = None if ended or overlay.counts or overlay.failing else _ready(library)
     if begun is None:
         return await _executed(library, context, overlay, ended)
     begun.overlay.set_result(overlay)
@@ -198,7 +198,7 @@ async def run_hidden_tests(
 
 
 class BegunRun:
-    """A run whose interpreter starts, imports pytest and waits in its sandbox to be told what it runs.
+    """A run whose interpreter starts, gets pytest ready and waits in its sandbox to be told what it runs.
 
     Nothing of the submission can be imported there until then. Its *library* has no extensions to compile, and no
     tests among writable files.
@@ -224,33 +224,45 @@ class BegunRun:
 
 
 _WAITS_S = 300.0
+_APART_S = 0.4
+"""For about so long an interpreter wants a processor until pytest is ready."""
 
 
-_BEGUN: ContextVar[Sequence[BegunRun]] = ContextVar("runs that have begun", default=())
+class _Beginning(NamedTuple):
+    """Runs that begin beside the one that counts, once that has its processor."""
+
+    every: list[BegunRun]
+    counted: asyncio.Event
+
+
+_BEGINNING: ContextVar[_Beginning | None] = ContextVar("runs that begin", default=None)
 
 
 @asynccontextmanager
 async def runs_begun(library: LibraryUnderTest, context: GradingContext, number: int) -> AsyncIterator[None]:
     """Have so many runs of *library* begin where nobody wants a processor; at the end, end those left.
 
-    Runs inside that do not count use them.
+    The first that counts is under way before; runs inside that do not count use those that have begun.
     """
     number = 0 if library.hidden.writable or library.hidden.extensions else number
     every: list[BegunRun] = []
+    counted = asyncio.Event()
 
     async def begin() -> None:
+        await counted.wait()
         for _ in range(number):
             if context.slots.all_taken or any(begun.overlay.done() for begun in every):
                 return
             every.append(BegunRun(library, context))
             await every[-1].waits.wait()
+            await asyncio.sleep(_APART_S)
 
-    mark = _BEGUN.set(every)
+    mark = _BEGINNING.set(_Beginning(every, counted))
     beginning = asyncio.create_task(begin())
     try:
         yield
     finally:
-        _BEGUN.reset(mark)
+        _BEGINNING.reset(mark)
         beginning.cancel()
         for begun in every:
             begun.execution.cancel()
@@ -258,8 +270,9 @@ async def runs_begun(library: LibraryUnderTest, context: GradingContext, number:
 
 
 def _ready(library: LibraryUnderTest) -> BegunRun | None:
-    usable = (begun for begun in _BEGUN.get() if begun.library is library and begun.is_usable)
-    return next(usable, None)
+    beginning = _BEGINNING.get()
+    every = () if beginning is None else beginning.every
+    return next((begun for begun in every if begun.library is library and begun.is_usable), None)
 
 
 async def _executed(
@@ -296,19 +309,19 @@ async def _executed(
         async def told_later(begun: BegunRun) -> bytes:
             overlay = await begun.told()
             await in_thread(lay_tests, library, scratch, composed, overlay.changed)
-            return _asked(hidden, overlay, token, ended, variables)
+            return json.dumps(_chosen(hidden, overlay)).encode()
 
-        if begun is None:
-            command = command.but(stdin=_asked(hidden, overlay, token, ended, variables))
-        else:
-            command = command.but(stdin_later=partial(told_later, begun))
+        asked = _asked(hidden, overlay if begun is None else _LATER, token, ended, variables)
+        command = command.but(stdin=asked, stdin_later=None if begun is None else partial(told_later, begun))
         async with await context.provider.open(spec) as sandbox:
+            if (beginning := _BEGINNING.get()) is not None:
+                beginning.counted.set()
             result = await sandbox.run(command)
             peak = sandbox.usage().peak_memory_mb
+            reading = asyncio.create_task(asyncio.to_thread(report_of, result, token))  # while it is cleared away
     finally:
         await in_thread(remove_tree, scratch)
-    report = await asyncio.to_thread(report_of, result, token)
-    return Execution(report, result, peak, ended, composed.kept, composed.dropped)
+    return Execution(await reading, result, peak, ended, composed.kept, composed.dropped)
 
 
 def test_timeout_s(hidden: HiddenTests, context: GradingContext) -> float:
@@ -345,16 +358,13 @@ def _asked(
     ended: tuple[FatalTest, ...],
     variables: dict[str, str],
 ) -> bytes:
-    """Return what the runner reads."""
-    places = hidden.arguments
-    if overlay.chosen is not None and not overlay.collects_all:  # only their files, in their order
-        places = tuple(dict.fromkeys(test.file for test in overlay.chosen))
+    """Return the first line that the runner reads: all, but for a run of which something is known later."""
     arguments = [
         *("-c", f"{TRUSTED}/pytest.ini", f"--rootdir={WORKSPACE}", f"--confcutdir={WORKSPACE}"),
         *("-p", "no:cacheprovider", "-q", "--continue-on-collection-errors"),
         # Values and tracebacks are for people, who see the run that counts.
         *((f"--assert={hidden.assertions}", "--tb=short") if overlay.counts else ("--assert=plain", "--tb=no")),
-        *(inside(path) for path in places),
+        *(inside(path) for path in hidden.arguments),
     ]
     listener = guesser().listener() if overlay.counts else None
     spec = {
@@ -373,9 +383,6 @@ def _asked(
         "cwd": inside(hidden.cwd),
         "stdin": hidden.stdin,
         "parting_signal": PARTING_SIGNAL,
-        "one_test_s": overlay.one_test_s or hidden.one_test_s,
-        "chosen": overlay.chosen,
-        "wanted": _wanted(hidden, overlay),
         "failing": overlay.failing,
         "failing_plugin": f"{TRUSTED}/{FAILING}",
         # What a test with a false form leaves there no true one is to meet.
@@ -387,11 +394,31 @@ def _asked(
         "exchanges": f"{TRUSTED}/{EXCHANGES}" if overlay.counts and hidden.ask_service else None,
         "lacking": f"{TRUSTED}/{LACKING}",
         **({} if listener is None else listener.asked(TRUSTED, hidden.timeout_s / 2)),
-        "case_order": _case_order(hidden, overlay),
+        **_chosen(hidden, overlay),
         "left_out_tests": [end.test for end in ended if not end.whole_file],
         "left_out_files": [end.test.file for end in ended if end.whole_file],
     }
-    return json.dumps(spec).encode()
+    return json.dumps(spec).encode() + b"\n"
+
+
+_LATER = Overlay(chosen=())
+"""Of a run that does not count, which is told later what it runs."""
+
+
+def _chosen(hidden: HiddenTests, overlay: Overlay) -> dict[str, object]:
+    """Return which tests run, under which names and for how long: what a run that has begun is told later."""
+    collects_all = overlay.chosen is None or overlay.collects_all
+    # pytest knows no argument below a file that has nothing.
+    names_tests = any("::" in path for path in hidden.arguments)
+    return {
+        "chosen": overlay.chosen,
+        "chosen_files": None
+        if collects_all or names_tests
+        else sorted({test.file for test in overlay.chosen or ()}),
+        "wanted": _wanted(hidden, overlay),
+        "one_test_s": overlay.one_test_s or hidden.one_test_s,
+        "case_order": _case_order(hidden, overlay),
+    }
 
 
 def _wanted(hidden: HiddenTests, overlay: Overlay) -> list[str] | None:
