@@ -46,24 +46,34 @@ _SLOWER = 10
 """A test with a false expectation may wait for ever; it has so many times what it took, and at least that long."""
 
 
-async def checked(
-    library: LibraryUnderTest,
-    run: Execution,
-    expected: frozenset[NumberedTest],
-    record: FalseRecord | None,
-    context: GradingContext,
-    *,
-    deep: bool = False,
-) -> Integrity:
-    """Return whether to believe *run*: a `Checker`."""
-    original, protected = library.original, library.hidden.protected
-    if record is None:
-        suite = await asyncio.to_thread(suite_of, original, protected, expected)
-        # There is no original that could show which false forms fail, so each fails at its end, too.
-        record = FalseRecord(tailed=tuple(sorted(set(map(function_of, expected)))))
-    else:
-        suite = await asyncio.to_thread(suite_of_layer, original, protected, expected)
-    return await Check(library, context, suite, record, run, expected).integrity(deep=deep)
+class ByFalseForms:
+    """A `Checker` whose `Check` looks at tests with false expectations."""
+
+    def read_ahead(self, library: LibraryUnderTest, expected: frozenset[NumberedTest]) -> None:
+        """Read the files of the tests *expected*, any of which may be drawn."""
+        suite = suite_of_layer(library.original, library.hidden.protected, expected)
+        for path in sorted({test.file for test in expected}):
+            suite.units(path)
+
+    async def __call__(
+        self,
+        library: LibraryUnderTest,
+        run: Execution,
+        expected: frozenset[NumberedTest],
+        record: FalseRecord | None,
+        context: GradingContext,
+        *,
+        deep: bool = False,
+    ) -> Integrity:
+        """Return whether to believe *run*. Raises `SandboxError`."""
+        original, protected = library.original, library.hidden.protected
+        if record is None:
+            suite = await asyncio.to_thread(suite_of, original, protected, expected)
+            # There is no original that could show which false forms fail, so each fails at its end, too.
+            record = FalseRecord(tailed=tuple(sorted(set(map(function_of, expected)))))
+        else:
+            suite = await asyncio.to_thread(suite_of_layer, original, protected, expected)
+        return await Check(library, context, suite, record, run, expected).integrity(deep=deep)
 
 
 @dataclass

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def _false_forms() -> "Checker":
-    from groundup_integrity.check import checked
+    from groundup_integrity.check import ByFalseForms
 
-    return checked
+    return ByFalseForms()
 
 
 def _recipes() -> "FreshMaker":

@@ -17,6 +17,7 @@ from functools import lru_cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from random import Random
+from threading import Lock
 from typing import NamedTuple
 
 from groundup.domain.errors import TaskError
@@ -283,6 +284,7 @@ class HiddenSuite:
             self._cases.setdefault(function_of(key), set()).add(key)
         self._texts: dict[str, tuple[SourceText, ast.Module] | None] = {}
         self._units: dict[str, list[Unit]] = {}
+        self._reading = Lock()
         self._known: tuple[Mapping[str, frozenset[str]], tuple[str, ...]] | None = None
 
     @property
@@ -304,10 +306,11 @@ class HiddenSuite:
 
     def units(self, path: str) -> list[Unit]:
         """Return the test functions of one source, in order; none where it cannot be read."""
-        if path not in self._units:
-            found = self._parsed(path)
-            self._units[path] = [] if found is None else list(self._units_in(path, *found))
-        return self._units[path]
+        with self._reading:  # another thread may read ahead
+            if path not in self._units:
+                found = self._parsed(path)
+                self._units[path] = [] if found is None else list(self._units_in(path, *found))
+            return self._units[path]
 
     def every_unit(self) -> list[Unit]:
         """Return all test functions, in the order of their paths."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import TaskError
-from groundup.grading.library.hidden import NumberedTest
+from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
+from groundup_integrity.check import ByFalseForms
 from groundup_integrity.false_forms import (
     FalseForms,
     HiddenSuite,
@@ -17,6 +18,7 @@ from groundup_integrity.false_forms import (
     python_sources,
     suite_of_layer,
 )
+from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
 
 MANY_SEEDS = [f"seed {number}" for number in range(150)]
 SEEDS = [f"seed {number}" for number in range(12)]
@@ -686,6 +688,22 @@ def test_only_sources_that_are_asked_for_are_read() -> None:
     FalseForms(suite, "seed").falsified([NumberedTest("a.py::test_it")])
 
     assert asked == ["a.py"]
+
+
+def test_what_is_read_ahead_need_not_be_read_for_a_check(tmp_path: Path) -> None:
+    """The files in which expected tests are, while these run."""
+    sources = dict.fromkeys(("tests/test_a.py", "tests/test_b.py"), "def test_it():\n    assert 1 == 1\n")
+    original = write_tree(tmp_path, sources)
+    hidden = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
+    expected = frozenset({NumberedTest("tests/test_a.py::test_it")})
+    ByFalseForms().read_ahead(LibraryUnderTest(original, original, hidden, NO_ENVIRONMENT), expected)
+    suite = suite_of_layer(original, hidden.protected, expected)
+    for name in sources:
+        (original / name).unlink()
+
+    assert [unit.id for unit in suite.units("tests/test_a.py")] == ["tests/test_a.py::test_it"]
+    with pytest.raises(FileNotFoundError):
+        suite.units("tests/test_b.py")
 
 
 def test_a_suite_of_a_layer_is_read_once(tmp_path: Path) -> None:

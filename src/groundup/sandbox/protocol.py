@@ -108,7 +108,7 @@ class Command(Record):
     stdin: bytes = b""
     stdin_later: Callable[[], Awaitable[bytes]] | None = Field(
         default=None,
-        description="gives the rest of `stdin`, if possible to a program that has started; no limit counts until then",
+        description="gives the rest of `stdin`, if possible to a program that waits; no limit counts until then",
     )
     timeout_s: float | None = Field(
         default=None, description="by the sandbox's stopwatch; None: the sandbox's `command_s`"

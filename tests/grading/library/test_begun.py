@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -61,7 +62,7 @@ def laboratory(tmp_path: Path) -> Laboratory:
 async def test_a_run_that_has_begun_is_told_what_it_runs(laboratory: Laboratory) -> None:
     """It has a sandbox of its own, where the tests are laid when it is known which; another run opens another."""
     context = laboratory.context()
-    async with runs_begun(laboratory.library, context, 1):
+    async with runs_begun(laboratory.library, context, 1, list):
         await laboratory.begun(context, 1)
         for _ in range(2):
             await run_hidden_tests(laboratory.library, context, OVERLAY)
@@ -73,7 +74,7 @@ async def test_a_run_that_has_begun_is_told_what_it_runs(laboratory: Laboratory)
 async def test_runs_that_nobody_needed_leave_nothing(laboratory: Laboratory) -> None:
     """Nothing passed, so nothing is checked."""
     context = laboratory.context()
-    async with runs_begun(laboratory.library, context, 2):
+    async with runs_begun(laboratory.library, context, 2, list):
         await laboratory.begun(context, 2)
 
     assert all(sandbox.closed for sandbox in laboratory.provider.sandboxes)
@@ -84,7 +85,7 @@ async def test_runs_that_nobody_needed_leave_nothing(laboratory: Laboratory) -> 
 async def test_no_run_begins_where_processors_are_wanted(laboratory: Laboratory) -> None:
     """What began beside others' tests would only slow these down."""
     context = laboratory.context(slots=1)
-    async with context.slots.taken(), runs_begun(laboratory.library, context, 2):
+    async with context.slots.taken(), runs_begun(laboratory.library, context, 2, list):
         await run_hidden_tests(laboratory.library, context)
         await asyncio.sleep(0.2)
         await run_hidden_tests(laboratory.library, context, OVERLAY)
@@ -92,11 +93,26 @@ async def test_no_run_begins_where_processors_are_wanted(laboratory: Laboratory)
     assert len(laboratory.provider.sandboxes) == 2
 
 
+async def test_what_is_to_be_done_meanwhile_is_done_once(laboratory: Laboratory) -> None:
+    """While an interpreter starts, and where nobody wants a processor."""
+    context, read = laboratory.context(), list[str]()
+    async with runs_begun(laboratory.library, context, 2, partial(read.append, "ahead")):
+        assert not read
+        await laboratory.begun(context, 2)
+    assert read == ["ahead"]
+
+    busy = laboratory.context(slots=1)
+    async with busy.slots.taken(), runs_begun(laboratory.library, busy, 2, partial(read.append, "busy")):
+        await run_hidden_tests(laboratory.library, busy)
+        await asyncio.sleep(0.2)
+    assert read == ["ahead"]
+
+
 async def test_tests_made_to_fail_have_a_run_of_their_own(laboratory: Laboratory) -> None:
     """What makes them fail is asked for as an interpreter starts."""
     context = laboratory.context()
     failing = OVERLAY._replace(failing=OVERLAY.chosen or ())
-    async with runs_begun(laboratory.library, context, 1):
+    async with runs_begun(laboratory.library, context, 1, list):
         await laboratory.begun(context, 1)
         await run_hidden_tests(laboratory.library, context, failing)
 
@@ -112,7 +128,7 @@ async def test_a_run_that_failed_to_begin_is_begun_again(laboratory: Laboratory)
         laboratory.provider.open = opened  # type: ignore[method-assign]
         raise SandboxError("no room")
 
-    async with runs_begun(laboratory.library, context, 1):
+    async with runs_begun(laboratory.library, context, 1, list):
         await run_hidden_tests(laboratory.library, context)
         laboratory.provider.open = refusing  # type: ignore[method-assign]
         await asyncio.sleep(0.2)

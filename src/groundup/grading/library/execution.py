@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -239,8 +239,12 @@ _BEGINNING: ContextVar[_Beginning | None] = ContextVar("runs that begin", defaul
 
 
 @asynccontextmanager
-async def runs_begun(library: LibraryUnderTest, context: GradingContext, number: int) -> AsyncIterator[None]:
+async def runs_begun(
+    library: LibraryUnderTest, context: GradingContext, number: int, meanwhile: Callable[[], object]
+) -> AsyncIterator[None]:
     """Have so many runs of *library* begin where nobody wants a processor; at the end, end those left.
+
+    *meanwhile* is called there, too, in a thread, once the first of them needs nothing more of ours.
 
     The first that counts is under way before; runs inside that do not count use those that have begun.
     """
@@ -250,12 +254,13 @@ async def runs_begun(library: LibraryUnderTest, context: GradingContext, number:
 
     async def begin() -> None:
         await counted.wait()
-        for _ in range(number):
+        for nth in range(number):
             if context.slots.all_taken or any(begun.overlay.done() for begun in every):
                 return
             every.append(BegunRun(library, context))
             await every[-1].waits.wait()
-            await asyncio.sleep(_APART_S)
+            ahead = [] if nth else [asyncio.to_thread(meanwhile)]
+            await asyncio.gather(asyncio.sleep(_APART_S), *ahead)
 
     mark = _BEGINNING.set(_Beginning(every, counted))
     beginning = asyncio.create_task(begin())

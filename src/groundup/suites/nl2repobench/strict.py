@@ -7,6 +7,7 @@ Joins a recipe, an environment and a run of the hidden tests into a verdict; wha
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from typing_extensions import override
@@ -95,7 +96,7 @@ async def judge(
     async with context.slots.taken():
         library = await with_extensions(library, context, context.scratch)
     further = checks() + (fresh is not None and fresh.digest(recipe.task) is not None)
-    async with runs_begun(library, context, further):
+    async with runs_begun(library, context, further, partial(checker().read_ahead, library, recipe.expected)):
         async with context.slots.taken():
             at_step("hidden tests")
             last = await run_to_the_end(library, context)
