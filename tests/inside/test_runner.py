@@ -6,8 +6,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def _run(
     tree: Path,
     files: dict[str, str],
     extra: Sequence[str] = (),
-    later: Callable[[], dict[str, object]] | None = None,
+    later: Any = None,
     **changes: object,
 ) -> tuple[RunnerReport, int]:
     """Write *files* and run the hidden tests among them; return the report and the exit code.
