@@ -397,3 +397,23 @@ def test_heading_has_values_where_pytest_cut_them() -> None:
     assert group.cause.said == "AssertionError: 2 != 0; printed to stderr: x: error: unknown -a"
     (group,) = grouped([_compared("a", "assert f() == x", "left  1\nright 2", "AssertionError: 1 != 2")])
     assert group.cause.said == "AssertionError: 1 != 2"
+
+
+def test_a_wrong_name_and_the_missing_one_are_one_cause() -> None:
+    """With the line of the wrong one; a missing name that nothing stands for has none."""
+    said = {
+        "Polly": ("missing: polly.retries probably stands in its place", "missing: the original declares `Polly`"),
+        "Polly.Retries": (
+            "one too many: no registry has it: probably in the place of polly",
+            'one too many: no registry has it; declared as `<P Include="Polly.Retries" />` in P, line 7',
+        ),
+        "Serilog": ("missing", "missing: the original declares `Serilog`, line 9"),
+    }
+    tests = [
+        lost(f"a.csproj::P::{name}", message, detail).but(kind="dependency", id=f"a.csproj::P::{name}")
+        for name, (message, detail) in said.items()
+    ]
+    assert [(one.cause.tests, one.cause.place, one.cause.kind) for one in grouped(tests)] == [
+        (2, "a.csproj:7", "misnamed"),
+        (1, "", "not declared"),
+    ]

@@ -8,7 +8,7 @@ import builtins
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from groundup.domain.records import Record
 from groundup.domain.verdicts import TRIED, Reason, Stage, TestResult, Verdict
 from groundup.reports.edits import split_by_edits
 from groundup.reports.kinds import (
+    MISNAMED,
     PRINTED,
     KindLoss,
     compared,
@@ -161,9 +162,10 @@ def declared_otherwise(tests: Iterable[TestResult]) -> tuple[CauseGroup, ...]:
 
 def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
     hidden = HiddenFiles.of(tests)
+    dependencies = {one.id.lower(): one for one in tests if one.kind == "dependency"}
     found: dict[tuple[str, str], list[tuple[TestResult, _Place]]] = {}
     for one in sorted(tests, key=lambda one: one.id):
-        place = _declared(one) if one.kind == "dependency" else _place(one, hidden)
+        place = _declared(one, dependencies) if one.kind == "dependency" else _place(one, hidden)
         found.setdefault(_key(one, place, hidden), []).append((one, place))
     groups = []
     for group in itertools.chain.from_iterable(map(_split, found.values())):
@@ -278,6 +280,8 @@ def _in_manifest(dependency: TestResult) -> str:
 def _key(test: TestResult, place: _Place, hidden: HiddenFiles) -> tuple[str, str]:
     """Return what tests of one cause have in common."""
     if test.kind == "dependency":
+        if MISNAMED.search(test.message) and place.where:
+            return place.where, ""
         return "", test.message if _UNREAD.match(test.message) else _said(test)
     if place.where:
         exception = _EXCEPTION.match(service_error(test) or test.message)
@@ -480,8 +484,14 @@ def last_of_chain(detail: str) -> str:
     return _EARLIER.split(detail)[-1]
 
 
-def _declared(test: TestResult) -> _Place:
-    """Return where a submission declares a dependency, or breaks its file; what is only missing has no line."""
+def _declared(test: TestResult, dependencies: Mapping[str, TestResult]) -> _Place:
+    """Return where a submission declares a dependency, or breaks its file; what is only missing has no line.
+
+    What is missing because another one of *dependencies* stands for it is where that one is declared.
+    """
+    if test.message.startswith("missing") and (meant := MISNAMED.search(test.message)):
+        other = dependencies.get(f"{test.id.rpartition('::')[0]}::{meant['other']}".lower())
+        return _Place() if other is None else _declared(other, {})
     if unread := _UNREAD.match(test.message):
         return _Place(unread["place"])
     found = _DECLARED.match(test.detail)

@@ -100,7 +100,7 @@ _BY_DECLARATION = {
     "declared elsewhere": "wrong place",
     "declared otherwise": "declared otherwise",
 }
-_MISNAMED = re.compile(r": (?:\S+ probably stands in its place|probably in the place of \S+)$")
+MISNAMED = re.compile(r": (?:(?P<other>\S+) probably stands in its place|probably in the place of \S+)$")
 """Of a missing name and of the one that stands for it, which mending replaces."""
 BY_NAMES = {"precision", "recall"}
 """Further scores of what is scored by names, whose main score is F1."""
@@ -180,7 +180,7 @@ def service_error(test: TestResult) -> str:
 
 def _of_dependency(said: str) -> str:
     """Return what is wrong with a declaration: misnamed, made up where no registry has it, else as it begins."""
-    if _MISNAMED.search(said):
+    if MISNAMED.search(said):
         return "misnamed"
     if "no registry has it" in said or "the repository does not have it" in said:
         return "made up"

@@ -137,3 +137,16 @@ def test_a_wrong_name_is_told_with_the_one_that_it_stands_for(tmp_path: Path) ->
         "@deck/core": "missing",
         "@deck/mesh": "one too many",
     }
+
+
+def test_a_name_that_code_imports_stands_for_the_distribution_that_has_it(tmp_path: Path) -> None:
+    """A package of PyPI is called bs4, too, and the two names are not alike."""
+    head = '[project]\nname = "x"\nversion = "1"\ndependencies = '
+    masked, original = {"pyproject.toml": f"{head}[]"}, {"pyproject.toml": f'{head}["beautifulsoup4", "attrs"]'}
+    found = problem(tmp_path, masked, original, "python")
+    submission = write_tree(tmp_path / "own", {"pyproject.toml": f'{head}["bs4", "rich"]'})
+    told = compared(*answer(found, submitted(found, submission))[:1])
+    assert {one.name: one.meant for one in told if one.meant} == {
+        "beautifulsoup4": "bs4 probably stands in its place",
+        "bs4": "probably in the place of beautifulsoup4",
+    }

@@ -17,15 +17,20 @@ overrides say a version and ask for nothing, so they count there only, too.
 import posixpath
 import re
 from collections.abc import Hashable
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from groundup.domain.languages import DependencyLanguage
 from groundup.languages import canonical_name
 from groundup.languages.csharp.msbuild import item_type
 from groundup.languages.javascript.package_json import MAIN
 from groundup.languages.spelling import python_name
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource
+from groundup.sources.names import python_provider
 from groundup.suites.dibench.same_values import constraint_key, details_key, marker_key
 
+_COMMON_WORDS = frozenset({"python", "lib"})
+"""Words of names that say nothing."""
 UNDEFINED = "no central definition"
 """A detail of what inherits its version from a central definition that is not there."""
 _RUST = {
@@ -127,3 +132,16 @@ def _origin_key(dependency: Dependency) -> str:
         return origin
     head, colon, path = origin.rpartition(":")
     return f"{head}{colon}{posixpath.normpath(path)}"
+
+
+def likeness(missing: str, declared: str, language: DependencyLanguage) -> float:
+    """Return how alike two names of packages are: 1 where one has all words of the other.
+
+    Also 1 where *declared* is what code of Python imports of the missing distribution, such as bs4.
+    """
+    if language == "python" and python_provider(declared).name == missing:
+        return 1.0
+    one, two = ({*re.findall(r"[a-z0-9]{3,}", text.lower())} - _COMMON_WORDS for text in (missing, declared))
+    if one and two and (one <= two or two <= one):
+        return 1.0
+    return SequenceMatcher(None, missing.lower(), declared.lower()).ratio()

@@ -1,10 +1,8 @@
 """What a prediction missed and made up, name by name, and what of it stands beside the outcome of a CI job."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -16,7 +14,15 @@ from groundup.manifests.records import Dependency
 from groundup.registries.names import Names
 from groundup.suites.dibench.answers import Edited, answer, new_dependencies
 from groundup.suites.dibench.dataset import InstanceProblem
-from groundup.suites.dibench.declarations import UNDEFINED, NameKey, exact_key, is_request, name_key, section_of
+from groundup.suites.dibench.declarations import (
+    UNDEFINED,
+    NameKey,
+    exact_key,
+    is_request,
+    likeness,
+    name_key,
+    section_of,
+)
 from groundup.suites.dibench.metrics import (
     DeclaredElsewhere,
     FileAnswer,
@@ -36,8 +42,6 @@ TOO_MANY = "one too many"
 IN_ITS_PLACE = "probably stands in its place"
 IN_PLACE_OF = "probably in the place of"
 _ALIKE = 0.75
-_COMMON_WORDS = frozenset({"python", "lib"})
-"""Words of names that say nothing."""
 OTHERWISE = "declared otherwise"
 _NOT_THERE = {
     Existence.FAKE: "no registry has it",
@@ -142,14 +146,14 @@ class _Comparison:
         ]
         extra = [key for key in self.declared if key not in self.wanted and key not in moved]
         pairs = [
-            (_likeness(one.name, other.name), one, other)
+            (likeness(one.name, other.name, self.declared[other][0].language), one, other)
             for one in missing
             for other in extra
             if one.section == other.section and one.defined and other.defined
         ]
         found: dict[NameKey, NameKey] = {}
-        for likeness, one, other in sorted(pairs, reverse=True):
-            if likeness >= _ALIKE and one not in found and other not in found:
+        for alike, one, other in sorted(pairs, reverse=True):
+            if alike >= _ALIKE and one not in found and other not in found:
                 found |= {one: other, other: one}
         return found
 
@@ -199,14 +203,6 @@ class _Comparison:
         other = self.stand_ins.get(key)
         instead = f"{IN_PLACE_OF} {other.name}" if other else ""
         return found._replace(wrong=TOO_MANY, line=_line(own), detail=detail, meant=instead)
-
-
-def _likeness(name: str, other: str) -> float:
-    """Return how alike two names of packages are: 1 where one has all words of the other."""
-    one, two = ({*re.findall(r"[a-z0-9]{3,}", text.lower())} - _COMMON_WORDS for text in (name, other))
-    if one and two and (one <= two or two <= one):
-        return 1.0
-    return SequenceMatcher(None, name.lower(), other.lower()).ratio()
 
 
 def _by_key(items: Iterable[Dependency]) -> dict[NameKey, list[Dependency]]:
