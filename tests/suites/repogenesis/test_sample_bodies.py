@@ -1,7 +1,7 @@
 """Bodies out of READMEs."""
 
 from groundup.suites.repogenesis.endpoints import parse_endpoint
-from groundup.suites.repogenesis.observing import sample_bodies
+from groundup.suites.repogenesis.sample_bodies import sample_bodies
 
 README = """
 # Rooms
