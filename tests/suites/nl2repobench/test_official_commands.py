@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from groundup.domain.errors import InfrastructureError
+from groundup.domain.steps import heard_by
 from groundup.domain.verdicts import Stage
 from groundup.grading.library.hidden import HiddenTests
-from groundup.sandbox.protocol import CommandResult, Ending
+from groundup.sandbox.protocol import CommandResult, Ending, SandboxSpec
 from groundup.suites.nl2repobench.official import environment_request, published_spec
-from groundup.suites.nl2repobench.official_rules import said_of
+from groundup.suites.nl2repobench.official_rules import run_commands, said_of
 from groundup.trees.digest import entry_digests
 from tests.needs import lack
+from tests.sandbox.fake import FakeProvider
 from tests.suites.nl2repobench.images import Laboratory, Published, bundled_pip, rate
 
 BACKEND = """
@@ -259,3 +262,12 @@ def test_a_command_that_succeeds_is_its_standard_output() -> None:
         exit_code=0, ending=Ending.EXITED, stdout=b"\xff 3 passed\n\n", stderr=b"9 passed", duration_s=1
     )
     assert said_of("pytest", ["pytest"], result).output == "\ufffd 3 passed\n"
+
+
+async def test_progress_tells_which_command_runs(tmp_path: Path) -> None:
+    """They may take an hour, and what is at work before them is the environment."""
+    said: list[str] = []
+    sandbox = await FakeProvider().open(SandboxSpec(workspace=tmp_path))
+    with heard_by(said.append):
+        await run_commands(sandbox, ("pip install -e .", "pytest"), {}, 9.0)
+    assert said == ["published command 1 of 2", "published command 2 of 2"]

@@ -17,6 +17,7 @@ from pathlib import Path
 from groundup.domain.errors import SandboxError
 from groundup.domain.names import number_of, printable
 from groundup.domain.records import Record
+from groundup.domain.steps import at_step
 from groundup.sandbox.protocol import Command, CommandResult, Ending, Sandbox
 
 PACKAGE_FILES = frozenset(
@@ -198,7 +199,8 @@ async def run_commands(
 ) -> tuple[Ran, ...]:
     """Run each command by itself; a failure changes nothing for the next. Raises `SandboxError`."""
     done: list[Ran] = []
-    for command in commands:
+    for number, command in enumerate(commands, 1):
+        at_step(f"published command {number} of {len(commands)}")
         ran = await _run(sandbox, command, variables, timeout_s)
         done.append(ran)
         if ran.ending is Ending.SANDBOX_DIED:

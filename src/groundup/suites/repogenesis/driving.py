@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from groundup.domain.steps import at_step
 from groundup.grading.context import GradingContext
 from groundup.inside import source_of
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Mount, Sandbox, SandboxSpec
@@ -56,6 +57,7 @@ async def driven(drive: Drive, spec: SandboxSpec, context: GradingContext) -> Co
         with_driver = spec.but(mounts=(*spec.mounts, Mount(source=trusted, target=TRUSTED)))
         sandbox = await stack.enter_async_context(await context.provider.open(with_driver))
         lent = await drive.lend(stack, sandbox, context) if drive.lend is not None else {}
+        at_step(spec.label)
         owed_at = context.lent[-1].owed_at if context.lent else ""
         return await sandbox.run(
             Command(
