@@ -50,6 +50,7 @@ def test_official_faults_do_not_make_a_task_invalid() -> None:
         ('"GET /health"', '"FETCH /health"', "is no endpoint"),
         ('"GET /health"', '"GET /greetings/{other}"', "specified twice"),
         ("port = 8090", "port = 0", "port"),
+        ("port = 8090", "port = true", "whole number"),
         ("format = 1", "format = ", "not valid TOML"),
         ('health = "/health"', 'healthy = "/health"', "healthy"),
     ],

@@ -18,7 +18,7 @@ from typing_extensions import override
 from groundup.domain.digests import LATER
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.names import Name, count
-from groundup.domain.records import Record, plainly
+from groundup.domain.records import Record, SettingRecord, plainly
 from groundup.environments.requests import EditedSource, GitSource, PythonRequest, ReleasedFiles, SourceRequest
 from groundup.grading.library.hidden import FalseRecord, HiddenTests, NumberedTest
 from groundup.suites.nl2repobench.listing import SUFFIX, RecipeHead, label
@@ -195,7 +195,7 @@ class Excluded(Record):
     note: str = ""
 
 
-class Difference(Record):
+class Difference(SettingRecord):
     """Why a published count is not the number of expected tests."""
 
     data_version: str
@@ -204,7 +204,7 @@ class Difference(Record):
     note: str = Field(description="the proof: counts of collected tests, or a line of the log")
 
 
-class Frozen(Record):
+class Frozen(SettingRecord):
     """What was measured when the expected ids were found."""
 
     pytest: str

@@ -30,7 +30,7 @@ from groundup.domain.digests import LATER, digest_bytes, digest_of, short
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.languages import ServiceToolchain
 from groundup.domain.names import Name, checked_name
-from groundup.domain.records import Record, plainly
+from groundup.domain.records import Record, SettingRecord, plainly
 from groundup.environments.installed_tools import YES, python_at_hand, toolchain_lack
 from groundup.environments.requests import PythonRequest
 from groundup.environments.toolchains import jdks
@@ -103,7 +103,7 @@ class BaseUrl(Record):
         return f"http://localhost:{port}{self.suffix}"
 
 
-class HiddenTestFacts(Record):
+class HiddenTestFacts(SettingRecord):
     """The frozen facts of the hidden tests."""
 
     count: int = Field(ge=0, description="how many there are: the denominator of strict pass rates")
@@ -183,7 +183,7 @@ LANGUAGES: Mapping[str, TaskLanguage] = {
 }
 
 
-class ServiceTask(Record):
+class ServiceTask(SettingRecord):
     """One task, without its texts."""
 
     format: Literal[1] = 1
