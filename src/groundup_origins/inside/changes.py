@@ -145,8 +145,7 @@ class Function:
         told = [wrap for wrap in _WRAPS if any(_leads(wrap, *pair) for pair in pairs)]
         replaced = [*dict.fromkeys(one for pair in pairs for one in _replaced(*pair))]
         names, flags, texts = names_in(self.node), _flags_in(self.node), _texts_in(self.node)
-        scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node))
-        scope = scope._replace(fields=self.fields)
+        scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node), fields=self.fields)
         return [*_in(self.node, self.node, scope), *self._other_defaults(scope)]
 
     def _other_defaults(self, scope: Scope) -> Iterator[CodeChange]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from groundup.grading.library.report import RunnerReport
 from groundup_origins.inside import source_of
+from groundup_origins.inside.origins import LostItem, chosen
 from tests.inside.test_runner import run_told
 
 LIBRARY = """
@@ -276,3 +277,16 @@ def test_when_the_time_ends_between_two_tests_nothing_of_them_stays_set_up(tmp_p
         [sys.executable, "-m", "pytest", "-s"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert "again 2 still up 0" in done.stdout, done.stdout + done.stderr
+
+
+def test_slow_tests_run_again_where_no_short_one_passed() -> None:
+    """The few that are named most like a lost one: each takes from the time that is left for changes."""
+    names = ("test_a.py::test_read_post", "test_a.py::test_update_post_twice", "test_b.py::test_update_user",
+             "test_a.py::test_update_post", "test_c.py::test_login", "test_c.py::test_logout")  # fmt: skip
+    passed = {(name, 1): name for name in names}
+    lost = {key: LostItem(key, None, [], [], "") for key in [("test_a.py::test_update_post_unauthorized", 1)]}
+    slow = dict.fromkeys(passed, 0.6)
+    _, beside = chosen(lost, passed, slow)
+    assert {one.key[0] for one in beside} == {*names[:4]}
+    _, beside = chosen(lost, passed, {**slow, **dict.fromkeys([*passed][2:], 0.01)})
+    assert {one.key[0] for one in beside} == {*names[2:]}
