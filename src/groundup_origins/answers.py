@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 from groundup.domain.verdicts import TRIED
@@ -43,8 +43,12 @@ _FAILING = re.compile(r"^    (.+)\nE ", re.MULTILINE)
 _READ_FIELD = re.compile(
     r"(?:\[\s*|\b(?:get\w*|path|has|body|at|jsonPath|opt\w*)\(\s*)[\"'](?:\$\.|/)?(?P<key>[A-Za-z_][\w-]*)[\"']"
 )
-_KEY = re.compile(r"[\"'](?P<quoted>\w+)[\"']\s*[:,)\]]|(?<![\w.])(?P<named>\w+)=(?!=)")
-"""In the code of a service, what may be the name of a field."""
+_KEY = re.compile(
+    r"[\"'](?P<quoted>\w+)[\"']\s*[:,)\]]|(?<![\w.])(?P<named>\w+)=(?!=)"
+    r"|\.set(?P<set>[A-Z]\w*)\(|\bnew (?P<record>\w+)(?:<[^()]*>)?\("
+)
+"""In the code of a service, what may be the name of a field, or make a record of several."""
+_RECORD = re.compile(r"\brecord (\w+)(?:<[^()]*>)?\(")
 _READ_KEY = re.compile(
     r"\w\((?:[^()\"']|\([^()\"']*\))*[\"'](?P<last>\w+)[\"']\s*\)|\bget\w*\(\s*[\"'](?P<first>\w+)[\"']\s*,"
     r"|\w\[\s*[\"'](?P<part>\w+)[\"']\s*\](?!\s*=[^=])"
@@ -244,11 +248,12 @@ def _field_place(result: Result, sources: Sources, spans: Sequence[tuple[str, in
     Of a field that is not there it is the line of the one whose name is most like it.
     """
     names, absent = _fields(result)
+    records = _records(sources) if names else {}
     for name in names:
         for some in (spans[:1], spans):
             written: dict[str, list[tuple[str, int]]] = {}
             for path, number in _inside(sources.lines_with(_KEY), some):
-                for key in _written(sources.line(path, number)):
+                for key in _written(sources.line(path, number), records):
                     written.setdefault(key, []).append((path, number))
             like = name if name in written else _most_like(name, written) if absent else ""
             if place := _few(sources, most, [*dict.fromkeys(written.get(like, ()))]):
@@ -256,11 +261,22 @@ def _field_place(result: Result, sources: Sources, spans: Sequence[tuple[str, in
     return ""
 
 
-def _written(line: str) -> Iterator[str]:
+def _records(sources: Sources) -> dict[str, list[str]]:
+    """Return the fields of Java's records."""
+    texts = [_statement(*place, sources) for place in sources.lines_with(_RECORD)]
+    found = [(one[1], text[one.end() :]) for text in texts if (one := _RECORD.search(text))]
+    return {name: re.findall(r"(\w+)\s*[,)]", fields) for name, fields in found}
+
+
+def _written(line: str, records: Mapping[str, list[str]]) -> Iterator[str]:
     """Yield the names of fields in a line of code that it does not only read."""
     read = {one.span(one.lastgroup or 0) for one in _READ_KEY.finditer(line)}
     for key in _KEY.finditer(line):
-        if key.span(key.lastgroup or 0) not in read:
+        if key["set"]:
+            yield key["set"][0].lower() + key["set"][1:]
+        elif key["record"]:
+            yield from records.get(key["record"], ())
+        elif key.span(key.lastgroup or 0) not in read:
             yield key["quoted"] or key["named"]
 
 

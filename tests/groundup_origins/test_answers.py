@@ -241,6 +241,21 @@ def test_without_a_second_run_what_chooses_a_field_is_told_first() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "line", ["context.json(new Boat(next(), old.water(), old.owner()));", "boat.setWater(old.water());"]
+)
+def test_a_record_or_a_setter_of_java_writes_its_fields(line: str) -> None:
+    """Where the record is made, by the place of the field in it."""
+    told = _of_java(
+        "POST /boats -> not known",
+        "expected: <Sea> but was: <Lake>",
+        'assertEquals("Sea", answer.getString("water"));',
+        f'        String water = text(body(context), "water");\n        {line}\n    }}\n\n'
+        "    private record Boat(String id, String water, int owner) {\n",
+    )
+    assert told == f"App.java:12: {line}"
+
+
 def test_without_a_second_run_what_chooses_among_values_is_told() -> None:
     """Java: of an answer of which no field is known."""
     told = _of_java(

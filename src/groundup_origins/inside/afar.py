@@ -160,7 +160,8 @@ class Afar:
         ]
         for one, kept in zip(again, lost.values()):  # noqa: B905 - Python 3.8
             one.lost_as(kept)
-        suspicion = self._spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
+        beside = [one.lines for one in passing]
+        suspicion = self._spectrum.suspicions((one.lines for one in again), beside)
         self._watchers.ask("rest")
         clock = SpentClock(self._watchers)
         workshop = self._mends.Workshop(
@@ -169,7 +170,9 @@ class Afar:
         suspects = self._suspects.Suspects(workshop.functions, self._source)
         found: dict[Any, list[tuple[str, int]]] = {}
         for one in again:
-            places = suspects.of(one, self._spectrum.ranked(one.lines, suspicion), suspicion)
+            like = (other.lines for other in again if other.message == one.message)  # of one cause, it seems
+            own = self._spectrum.suspicions(like, beside)
+            places = suspects.of(one, self._spectrum.ranked(one.lines, own), own)
             one.origin = next(iter(places), None)  # those that share it share a cause
             found[one.key] = places
             if places:

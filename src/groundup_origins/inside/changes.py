@@ -118,7 +118,7 @@ class Function:
         self.first: int = min([node.lineno, *(one.lineno for one in decorators)])
         self.last: int = node.end_lineno
         self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and self.is_assignment}
-        self.fields: Mapping[str, Sequence[str]] = {}
+        self.fields: Mapping[str, Mapping[str, Any]] = {}
         """Which keys and attributes things of a name have in its file."""
         self.made: list[CodeChange] = []
         self.made_for: Any = None
@@ -203,13 +203,18 @@ def functions_of(path: str) -> list[Function]:
     return found
 
 
-def _fields_in(tree: Any) -> Mapping[str, Sequence[str]]:
-    found: dict[str, dict[str, None]] = {}
+def _fields_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
     for node in ast.walk(tree):
         base, field = _field(node)
         if base not in ("", "self", "cls"):
-            found.setdefault(base, {}).setdefault(field)
-    return {base: [*fields] for base, fields in found.items()}
+            found.setdefault(base, {}).setdefault(field, node)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):  # as in `"a" in body`
+            key = ast.Subscript(value=node.comparators[0], slice=node.left, ctx=ast.Load())
+            base, field = _field(key)
+            if base:
+                found.setdefault(base, {}).setdefault(field, key)
+    return found
 
 
 def _field(node: Any) -> tuple[str, str]:
@@ -257,8 +262,8 @@ class Scope(NamedTuple):
     """Variables that the function gives a value and never uses."""
     is_async: bool = False
     """Whether the function around a part is: there one may wait."""
-    fields: Mapping[str, Sequence[str]] = {}
-    """Which keys and attributes things of a name have elsewhere."""
+    fields: Mapping[str, Mapping[str, Any]] = {}
+    """Which keys and attributes things of a name have elsewhere, each as a tree."""
 
 
 class _Around(NamedTuple):
@@ -378,12 +383,28 @@ def _constants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         others += [True, False]
     elif isinstance(value, str):
         told += difflib.get_close_matches(value, [one for one in around.scope.words if one != value], 2, 0.6)
+    for thing in _at_hand(node, around):
+        yield SLIP, thing
     crude = ["", value.swapcase(), *around.scope.texts[:_NAMES]] if isinstance(value, str) else ()
     for tier, some in ((TOLD, told), (SLIP, others), (CRUDE, crude)):
         for other in some:
             is_same = type(other) is type(value) and other == value
             if not is_same and (not isinstance(around.parent, ast.JoinedStr) or isinstance(other, str)):
                 yield tier, _constant(other)
+
+
+def _at_hand(node: Any, around: _Around) -> Iterator[Any]:
+    """Yield the fields of things in a function that are called as what gets a constant, as in `a=body["a"]`."""
+    parent = around.parent
+    if isinstance(parent, ast.Dict) and around.field == "values":
+        name = next((getattr(key, "value", "") for key, one in zip(parent.keys, parent.values) if one is node), "")  # noqa: B905
+    elif isinstance(parent, ast.Assign):
+        name = _field(parent.targets[0])[1]
+    else:
+        name = getattr(parent, "arg", "")
+    for thing, fields in around.scope.fields.items() if name else ():
+        if name in fields and thing in around.scope.names:
+            yield _but(fields[name], ctx=ast.Load())
 
 
 def _told(value: Any, wrong: Any, right: Any) -> Iterator[Any]:

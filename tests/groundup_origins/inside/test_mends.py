@@ -144,6 +144,11 @@ def sent_to(letter):
 def hands_of(letter):
     return letter["by"], letter["to"]
 
+def lit(lamp, wish):
+    if "on" not in wish:
+        raise KeyError("on")
+    return dict(lamp, on=True)
+
 def greeting(text):
     return "welcome" if text == "hello" else text
 
@@ -327,6 +332,10 @@ def test_orders_rows_fields_and_texts_are_mended(tmp_path: Path) -> None:
     assert found == ["for name in (\"title\", \"author\"): | for name in ('title', 'author', 'text'): | 1"]
     lost = ["assert lib.sent_to({'by': 'a', 'to': 'b'}) == 'b'"]
     assert _mends(tmp_path, lost, []) == ["return letter[\"by\"] | return letter['to'] | 1"]
+    switched = [f"assert lib.lit({{}}, {{'on': {one}}}) == {{'on': {one}}}" for one in (False, True)]
+    assert _mends(tmp_path, switched[:1], switched[1:]) == [
+        "return dict(lamp, on=True) | return dict(lamp, on=wish['on']) | 1"
+    ]
     found = _mends(tmp_path, ["assert lib.greeting('Hello') == 'welcome'"], ["assert lib.greeting('a') == 'a'"])
     assert found == ["return \"welcome\" if text == \"hello\" else text | "
                      "return 'welcome' if text.lower() == 'hello' else text | 1"]  # fmt: skip
