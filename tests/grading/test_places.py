@@ -126,6 +126,11 @@ tests/java/T.java:4: error: cannot find symbol
 2 errors
 """
     assert missed(said) == "method a() of Ledger; method b(int) of Ledger"
+    more = "".join(
+        f"tests/T.java:{at}: error: cannot find symbol\n    a;\n    ^\n  symbol:   method m{at}()\n"
+        for at in range(14)
+    )
+    assert missed(more).endswith("; method m11() and 2 more")
 
 
 API_TEST = """public class ApiTest {

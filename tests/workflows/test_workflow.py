@@ -119,6 +119,14 @@ def test_a_file_that_says_the_same_too_often_is_refused() -> None:
         read_workflow("\n".join((*lines, "jobs: {}")).encode(), "ci.yml")
 
 
+def test_a_file_without_end_is_not_read() -> None:
+    """More than a mebibyte is no workflow; reading it would take minutes."""
+    fits = b"jobs: {}\n".ljust(1024 * 1024, b"#")
+    assert read_workflow(fits, "ci.yml").jobs == ()
+    with pytest.raises(WorkflowError, match=r"ci.yml has 1048577 bytes, which is too much"):
+        read_workflow(fits + b"#", "ci.yml")
+
+
 @pytest.mark.parametrize("event", ["pull_request", "workflow_dispatch", "schedule"])
 def test_a_workflow_without_pushes_is_started_as_it_says(event: str) -> None:
     """Where a push starts nothing, the event that does is used."""

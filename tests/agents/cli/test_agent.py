@@ -9,7 +9,7 @@ import pytest
 
 from groundup.agents.base import AgentContext, AgentResult
 from groundup.agents.cli.agent import create
-from groundup.domain.errors import UsageError
+from groundup.domain.errors import MachineError, UsageError
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
 from groundup.environments.local import LocalBuilder
@@ -84,6 +84,19 @@ async def test_a_program_asks_its_model_and_hands_in_files(stage: Stage) -> None
     assert "Write it." in str(model.requests[0].messages[-1].content)
     assert stage.kept["stdout.log"] == b"done\n"
     assert stage.kept["trajectory-log.json"] == b"[1]"
+
+
+@pytest.mark.parametrize(("words", "is_file"), [(10, False), (30_000, True)])
+async def test_a_long_task_comes_in_a_file(stage: Stage, words: int, *, is_file: bool) -> None:
+    """The system takes no argument of more than 128 KiB; such a program is told where to read."""
+    context = stage.context(FakeModel([]))
+    context = dataclasses.replace(context, task=context.task.but(instruction="word " * words))
+    agent = create({"preset": preset(stage.root, "import sys\nprint(sys.argv[-1])\n", "{prompt}")})
+    with pytest.raises(MachineError, match="exit code 0 before its model had answered"):
+        await agent.attempt(context)
+    said = stage.kept["stdout.log"]
+    assert (b"Your task is described in the file" in said) is is_file
+    assert said.count(b"word ") == (0 if is_file else words)
 
 
 async def test_a_limit_on_turns_ends_a_program_that_goes_on(stage: Stage) -> None:

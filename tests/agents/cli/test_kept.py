@@ -35,3 +35,11 @@ def test_much_is_cut(tmp_path: Path) -> None:
     for number in range(250):
         (tmp_path / f"{number:03}.json").write_text("x")
     assert len(list(kept_files(tmp_path, ["*.json"]))) == 200
+
+
+def test_of_large_files_the_beginning_is_kept(tmp_path: Path) -> None:
+    """64 MiB of all together; what comes after them is left out."""
+    for name in ("a.json", "b.json", "c.json"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(40 * 1024 * 1024)
+    assert [len(content) // 1024**2 for _, content in kept_files(tmp_path, ["*.json"])] == [40, 24]

@@ -98,6 +98,22 @@ def test_a_build_file_that_is_a_link_is_not_read(dataset: InstanceSet, tmp_path:
     assert counts == MatchCounts(false_negatives=2)
 
 
+@pytest.mark.parametrize("as_patch", [False, True])
+def test_a_file_larger_than_any_manifest_declares_nothing(tmp_path: Path, *, as_patch: bool) -> None:
+    """Whether it is handed in or made by a patch, and others count; one of just 2 MiB is read."""
+    masked = {"a/package.json": '{"dependencies": {}}\n', "package.json": '{"dependencies": {}}\n'}
+    full = dict.fromkeys(masked, '{"dependencies": {"x": "1"}}\n')
+    found = problem(tmp_path, masked, full, "javascript")
+    fits = full["package.json"].ljust(2 * 1024 * 1024 - 1) + "\n"
+    given = {"a/package.json": f" {fits}", "package.json": fits}
+    files = {"patch.diff": diff(masked, given)} if as_patch else given
+
+    counts, broken = names(found, write_tree(tmp_path / "s", files))
+
+    assert counts == MatchCounts(true_positives=1, false_negatives=1)
+    assert broken == {"a/package.json": "a/package.json: is larger than any manifest (2 MiB)"}
+
+
 def test_a_file_with_far_too_many_declarations_says_nothing(tmp_path: Path) -> None:
     """Registries would be asked for each of them, for hours."""
     masked, full = {"package.json": '{"dependencies": {}}'}, {"package.json": '{"dependencies": {"x": "1"}}'}
