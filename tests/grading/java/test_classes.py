@@ -28,3 +28,10 @@ def test_nothing_stands_in_for_a_library_and_nothing_listens(tmp_path: Path) -> 
     }
     assert shown == set(files[:3])
     assert set(left_out) == set(files[3:])
+
+
+def test_a_submission_without_classes_shows_an_empty_folder(tmp_path: Path) -> None:
+    """Nothing was compiled, or all of it is left out: what is mounted for the tests is there all the same."""
+    (tmp_path / "classes").mkdir()
+    assert shown_classes(tmp_path / "classes", [], tmp_path / "shown") == ()
+    assert (tmp_path / "shown").is_dir()
