@@ -173,7 +173,8 @@ def test_two_runs_with_one_id_at_once(groundup: Groundup, tmp_path: Path) -> Non
     groundup("run", TWO, "-a", "oracle", "--run-id", "r")
     hold = Hold(tmp_path / "runs" / "r")
     try:
-        assert "is working on the run 'r'" in sentence(groundup("run", TWO, "-a", "oracle", "--run-id", "r"))
+        said = f"process {os.getpid()} is working on the run 'r'"
+        assert said in sentence(groundup("run", TWO, "-a", "oracle", "--run-id", "r"))
         assert "is working on the run 'r'" in sentence(groundup("resume", "r"))
     finally:
         hold.close()

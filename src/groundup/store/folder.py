@@ -57,12 +57,12 @@ class Hold:
         path = folder / LOCK_NAME
         with disk_errors(folder):
             # Closed on exec, so no program that a run starts can keep it alive.
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = path.open("a+b", buffering=0)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._descriptor)
+            holder = os.pread(self._file.fileno(), 32, 0).decode("ascii", "replace").strip() or "unknown"
+            self.close()
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise InfrastructureError(f"{path} cannot be locked: {error.strerror or error}") from error
             raise UsageError(
@@ -70,17 +70,15 @@ class Hold:
             ) from error
         try:
             with disk_errors(folder):
-                os.ftruncate(self._descriptor, 0)
-                os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+                self._file.truncate(0)
+                self._file.write(f"{os.getpid()}\n".encode())
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Give the folder back. Can be called twice."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._file.close()
 
 
 def is_held(folder: Path) -> bool:
