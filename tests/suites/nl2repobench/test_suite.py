@@ -71,11 +71,22 @@ async def test_a_task_without_a_recipe_says_how_to_get_one(tmp_path: Path, grade
     context = GradingContext(provider=cast(SandboxProvider, None), builder=HostBuilder(tmp_path), scratch=tmp_path)
 
     assert judge.identity(task)["recipe"] is None
-    assert judge.reservation_mb(task) == 2048
+    assert (judge.reservation_mb(task), judge.expected_s(task)) == (2048, 0.0)
     with pytest.raises(TaskError, match="groundup recipe build calc"):
         await judge.grade(task, tmp_path, context)
     with pytest.raises(TaskError, match="groundup recipe build calc"):
         await suite.reference(task, "oracle", tmp_path, context)
+
+
+@pytest.mark.parametrize("grader", ["strict", "official"])
+def test_what_took_long_when_it_was_frozen_begins_first(grader: str) -> None:
+    """What was never frozen is nobody's guess, and begins after all others."""
+    suite = create(Settings())
+    tasks, judge = suite.by_name(), suite.graders()[grader]
+    seconds = {name: judge.expected_s(tasks[name]) for name in suite.gradable()}
+    assert max(seconds.values()) > 60 > min(seconds.values()) > 0
+    unfrozen = Nl2RepoBench({"calc": RECIPE.but(frozen=None)}, SPECIFIED)
+    assert unfrozen.graders()[grader].expected_s(unfrozen.tasks()[0]) == 0.0
 
 
 def test_a_task_holds_nothing_of_its_oracle() -> None:
