@@ -213,7 +213,7 @@ def test_sets_of_tasks_have_ranks_of_their_own(
     full, _, mine = page.partition("mine: 1 tasks, strict 1</h2>")
     assert "toy 1, full: 2 tasks, strict 1</h2>" in full
     assert "<td>mine</td>" in full
-    assert "<td>part</td>" in mine
+    assert "<td>-</td><td></td><td>part</td>" in mine  # there is nothing to rank it among
     for chosen, said in (("task-0001 task-9", "of the set mine: "), ("", "cannot be read"), (None, "reads a set")):
         own.write_text(chosen) if chosen else own.unlink(missing_ok=True)
         named = "mine" if chosen is None else f"mine={own}"
@@ -366,7 +366,7 @@ def test_the_page_ranks_filters_and_discloses(groundup: Groundup, bundle: Path, 
     assert "https://" not in page
     assert "&lt;b&gt;none&lt;/b&gt;" in page
     assert "<b>none" not in page
-    assert page.index("<td>best</td>") < page.index("<td>mine</td>")
+    assert page.index("<td>1</td><td>1 to 2</td><td>best</td>") < page.index("<td>1 to 2</td><td>mine</td>")
     assert 'data-kind="reference"' in page
     assert f"2 of 2 tasks; by &lt;i&gt;us&lt;/i&gt;, {datetime.now(UTC):%Y-%m-%d}, seed 7" in page
     assert (tmp_path / "site" / "evidence" / "mine.json").is_file()
