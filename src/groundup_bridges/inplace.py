@@ -219,6 +219,8 @@ class InPlaceFolder(HostFolder):
 
 def end_all_of(user: int) -> None:
     """Kill every process of *user* at once, so that none can start another meanwhile; keep nothing of theirs."""
+    if user == os.geteuid():  # no test calls it so: if this line were wrong, it would end all that runs here
+        raise ValueError("a guest is another user than groundup")
     child = os.fork()
     if child == 0:
         try:

@@ -11,6 +11,7 @@ import groundup as groundup_package
 from groundup_judging.api import judge, judge_async
 from groundup_judging.questions import CRITERIA
 from tests.cli.conftest import TWO, Groundup, Predict
+from tests.store.folders import edit_line
 
 Judge = Callable[..., str]
 
@@ -117,6 +118,17 @@ def test_answers_in_the_wrong_form(groundup: Groundup, run: str, scripted_judge:
     assert "gives no scores: its answer is not in the form" in ended.err
     assert lines(tmp_path)[-1]["scores"] == {}
     assert "1 judgement to ask for, 0 there already" in groundup("judge", run, "-m", never, "--of", "readme").err
+
+
+def test_a_run_that_was_changed_is_said(
+    groundup: Groundup, run: str, scripted_judge: Judge, tmp_path: Path
+) -> None:
+    """Exit code 4, before anybody is asked and with the judgements: whoever reads them knows what they are of."""
+    edit_line(tmp_path / "runs/one", 1, lambda line: line["verdict"]["score"].update(numerator=3))
+    for more in (("-m", scripted_judge("one", said(8)), "--dry-run"), ("-m", scripted_judge("one", said(8))), ()):
+        ended = groundup("judge", run, *more)
+        assert ended.code == 4
+        assert "verdicts.jsonl, line 1: its score is 3 of 2" in " ".join(ended.err.split())
 
 
 def test_money_ends_the_work(groundup: Groundup, run: str, scripted_judge: Judge) -> None:
