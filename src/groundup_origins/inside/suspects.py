@@ -19,6 +19,8 @@ _ALIKE = 10
 """Lines are alike whose suspicion differs by less than a part of so many."""
 _FAR = 1000
 _LATE = re.compile(r"\s*(?:raise\b|try:|(?:async )?with [\w.]+:)")
+_ANSWERS = re.compile(r"\b2\d\d\b.*\b4\d\d\b|\b4\d\d\b.*\b2\d\d\b")
+"""A success of HTTP and a refusal that are compared."""
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "decorator_list")
 
 
@@ -35,8 +37,10 @@ class Suspects:
 
         Of equally suspicious ones those come first that made the value which a function returned, by how many
         assignments and conditions are between; then what ran last. A `raise` comes after them, since it tells of
-        what is wrong already, and so do a `try` and a lock, which only hold others.
+        what is wrong already, and so do a `try` and a lock, which only hold others. Where a service refused, or
+        should have, functions come first that refuse something.
         """
+        is_refusal = bool(_ANSWERS.search(one.message))
         origin = one.origin and self._function(*one.origin)
         steps = self._steps(one, origin) if origin else {}
         ranks: dict[Any, Any] = {}
@@ -44,7 +48,8 @@ class Suspects:
             is_near = origin and line[0].co_filename == one.origin[0] and origin.first <= line[1] <= origin.last
             if number < _LOOKED_AT or is_near:
                 far = steps.get(self._place(line)[1], _FAR) if is_near else _FAR
-                ranks[line] = -round(suspicion.get(line, 0.0) * _ALIKE), far, number
+                alike = -round(suspicion.get(line, 0.0) * _ALIKE)
+                ranks[line] = alike, is_refusal and not self._refuses(*self._place(line)), far, number
         found: dict[tuple[str, int], None] = {}
         late: dict[tuple[str, int], None] = {}
         for line in sorted(ranks, key=ranks.__getitem__):
@@ -55,6 +60,10 @@ class Suspects:
 
     def _is_late(self, path: str, line: int) -> bool:
         return bool(_LATE.match(linecache.getline(self._source(path), line)))
+
+    def _refuses(self, path: str, line: int) -> bool:
+        function = self._function(path, line)
+        return function is not None and any(isinstance(one, ast.Raise) for one in ast.walk(function.node))
 
     def _place(self, line: Any) -> tuple[str, int]:
         """Return where the statement of a line begins."""

@@ -41,6 +41,10 @@ def locked(word):
     with LOCK:
         text = word + "!"
         return text
+
+def answered(word):
+    told = checked(word)
+    return told
 """
 
 
@@ -66,7 +70,7 @@ def _ran(module: ModuleType, function: str, *given: object, origin: int = 0) -> 
         pass
     finally:
         sys.settrace(before)
-    return SimpleNamespace(lines=lines.last, origin=(module.__file__, origin) if origin else None)
+    return SimpleNamespace(lines=lines.last, origin=(module.__file__, origin) if origin else None, message="")
 
 
 def _told(module: ModuleType, lost: SimpleNamespace, *passing: SimpleNamespace) -> list[int]:
@@ -96,9 +100,20 @@ def test_a_line_that_raises_or_only_holds_others_is_told_last(library: ModuleTyp
     assert _told(library, _ran(library, "locked", "a")) == [29, 28, 27]
 
 
+def test_where_an_answer_should_have_been_a_refusal_functions_that_refuse_come_first(library: ModuleType) -> None:
+    """What called them ran last; other comparisons keep the order."""
+    lost = _ran(library, "answered", "a")
+    assert _told(library, lost)[0] == 33
+    for message in ("assert 200 == 403", "AssertionError: 400 != 201"):
+        lost.message = message
+        assert _told(library, lost) == [17, 15, 14]
+    lost.message = "assert 200 == 201"
+    assert _told(library, lost)[0] == 33
+
+
 def test_steps_follow_variables_conditions_and_methods(library: ModuleType) -> None:
     """Backwards from a statement, among those that ran; what it does not lead back to is left out."""
-    price, _, loaded, _ = functions_of(str(library.__file__))
+    price, _, loaded, *_ = functions_of(str(library.__file__))
     assert dict(steps_to(price.node, 11, range(1, 12))) == {6: 1, 10: 1, 3: 2, 9: 2, 11: 3}
     assert dict(steps_to(price.node, 5, range(1, 12))) == {5: 0, 4: 1}
     assert 10 not in dict(steps_to(price.node, 11, {3, 6, 9, 11}))
