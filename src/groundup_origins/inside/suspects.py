@@ -17,6 +17,8 @@ _LOOKED_AT = 40
 """Lines of a test, the most suspicious ones, and those of the function that gave the wrong value."""
 _ALIKE = 10
 """Lines are alike whose suspicion differs by less than a part of so many."""
+_UNLIKE = 0.7
+"""What the suspicion of lines counts in functions that refuse nothing, where a refusal is in question."""
 _FAR = 1000
 _LATE = re.compile(r"\s*(?:raise\b|try:|(?:async )?with [\w.]+:)")
 _ANSWERS = re.compile(r"\b2\d\d\b.*\b4\d\d\b|\b4\d\d\b.*\b2\d\d\b")
@@ -38,7 +40,7 @@ class Suspects:
         Of equally suspicious ones those come first that made the value which a function returned, by how many
         assignments and conditions are between; then what ran last. A `raise` comes after them, since it tells of
         what is wrong already, and so do a `try` and a lock, which only hold others. Where a service refused, or
-        should have, functions come first that refuse something.
+        should have, lines of functions count more that refuse something.
         """
         is_refusal = bool(_ANSWERS.search(one.message))
         origin = one.origin and self._function(*one.origin)
@@ -48,8 +50,9 @@ class Suspects:
             is_near = origin and line[0].co_filename == one.origin[0] and origin.first <= line[1] <= origin.last
             if number < _LOOKED_AT or is_near:
                 far = steps.get(self._place(line)[1], _FAR) if is_near else _FAR
-                alike = -round(suspicion.get(line, 0.0) * _ALIKE)
-                ranks[line] = alike, is_refusal and not self._refuses(*self._place(line)), far, number
+                is_unlike = is_refusal and not self._refuses(*self._place(line))
+                alike = -round(suspicion.get(line, 0.0) * _ALIKE * (_UNLIKE if is_unlike else 1))
+                ranks[line] = alike, is_unlike, far, number
         found: dict[tuple[str, int], None] = {}
         late: dict[tuple[str, int], None] = {}
         for line in sorted(ranks, key=ranks.__getitem__):
