@@ -23,8 +23,8 @@ SHARE_OF_TIME = 0.05
 """Of the suite's time, what the drawn tests may take; a new process takes about as much again."""
 LEAST_S = 0.2
 """What they may take in any case."""
-SHORT = 0.1
-"""Of what all may take, how long a test may last that is drawn as often as any other."""
+LONG = 0.1
+"""Of what they may take, how much one may take in the mean that takes more than all may."""
 FEW_FUNCTIONS = 4
 """Of fewer that can be false both forms are looked at: one draw would miss half of what a single test shows."""
 LOST_SHARE_OF_TIME = 0.25
@@ -69,19 +69,20 @@ class Contradiction(NamedTuple):
 def sample(durations_s: Mapping[NumberedTest, float], random: Random) -> frozenset[NumberedTest]:
     """Return the tests of a spot check, drawn from *durations_s*: about `SAMPLE`, fewer where they are slow.
 
-    One that lasts twice as long as a short one is drawn half as often, so it takes no more time in the mean. Each
-    can be drawn, one that lasts longer than all may as the only one of these: a submission decides how long.
+    A submission decides how long its tests take, so none is out of reach: of those that take longer than all may,
+    one is drawn at times, the longer it takes the less often.
     """
     most_s = left_s = max(LEAST_S, SHARE_OF_TIME * sum(durations_s.values()))
-    kept = [test for test in sorted(durations_s) if random.random() * durations_s[test] <= SHORT * most_s]
     drawn: set[NumberedTest] = set()
     has_long = False
-    for test in random.sample(kept, len(kept)):
-        is_long = durations_s[test] > most_s
-        if len(drawn) < SAMPLE and (not has_long if is_long else durations_s[test] <= left_s):
-            left_s -= 0 if is_long else durations_s[test]
-            has_long = has_long or is_long
+    for test in random.sample(sorted(durations_s), len(durations_s)):
+        time_s = durations_s[test]
+        if len(drawn) < SAMPLE and time_s <= left_s:
+            left_s -= time_s
             drawn.add(test)
+        elif len(drawn) < SAMPLE and time_s > most_s and not has_long:
+            has_long = random.random() * time_s <= LONG * most_s
+            drawn |= {test} if has_long else set()
     slow = sorted(durations_s.keys() - drawn, key=lambda test: (durations_s[test], test))
     return frozenset(drawn | {*slow[: max(0, LEAST_SAMPLE - len(drawn))]})
 

@@ -56,14 +56,14 @@ def test_a_sample_is_small_and_cheap(durations: list[float], seed: int) -> None:
     assert len(chosen) <= LEAST_SAMPLE or (sum(short_s) <= budget_s + 1e-6 and len(chosen) <= len(short_s) + 1)
 
 
-@pytest.mark.parametrize(("slow_s", "share"), [(0.02, 0.32), (0.04, 0.16), (0.08, 0.08), (0.4, 0.016)])
+@pytest.mark.parametrize(("slow_s", "share"), [(0.02, 0.32), (0.08, 0.32), (0.4, 0.016), (0.8, 0.008)])
 def test_a_slow_test_is_drawn_less_often_and_never_out_of_reach(slow_s: float, share: float) -> None:
-    """Who forges can make a test slow; in the mean it takes the time of a short one."""
+    """Who forges can make a test as slow as it takes; in the mean it costs a tenth of what all may."""
     slow = NumberedTest("t.py::test_slow")
     tests = {NumberedTest(f"t.py::test_{number}"): 0.001 for number in range(99)} | {slow: slow_s}
     times = sum(slow in sample(tests, Random(seed)) for seed in range(4000))
 
-    assert times / 4000 == pytest.approx(share, rel=0.3)
+    assert times / 4000 == pytest.approx(share, rel=0.4)
 
 
 def test_a_small_suite_is_drawn_whole() -> None:
