@@ -14,7 +14,7 @@ from groundup.grading.library.hidden import FalseRecord, HiddenTests, LibraryUnd
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, Ending, SandboxSpec
 from groundup_integrity.check import Check
 from groundup_integrity.false_forms import suite_of
-from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
+from tests.grading.library.laboratory import NO_ENVIRONMENT, asked_in, write_tree
 from tests.sandbox.fake import FakeProvider, answer
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
@@ -92,7 +92,7 @@ class ScriptedLibrary:
 
     def _answered(self, spec: SandboxSpec, command: Command) -> CommandResult:
         assert command.stdin is not None
-        asked = json.loads(command.stdin)
+        asked = asked_in(command)
         self.runs.append(asked)
         chosen = asked["chosen"] or [[test.id, 1] for test in self.texts]
         names = [

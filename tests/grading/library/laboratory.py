@@ -1,9 +1,11 @@
 """A tiny library with its hidden tests, and a builder that needs no registry: for trials."""
 
+import json
 import sys
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from typing_extensions import override
 
@@ -16,7 +18,7 @@ from groundup.environments.requests import (
     PythonEnvironment,
     PythonRequest,
 )
-from groundup.sandbox.protocol import Mount
+from groundup.sandbox.protocol import Command, Mount
 
 LIBRARY = """
 from importlib.metadata import version
@@ -80,6 +82,11 @@ def write_tree(root: Path, files: Mapping[str, str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
+
+
+def asked_in(command: Command) -> dict[str, Any]:
+    """Return what the runner of hidden tests is asked, in the one or two lines of its standard input."""
+    return {key: value for line in command.stdin.splitlines() for key, value in json.loads(line).items()}
 
 
 NO_ENVIRONMENT = PythonEnvironment(

@@ -13,7 +13,7 @@ from groundup.grading.context import GradingContext, Slots
 from groundup.grading.library.execution import Overlay, run_hidden_tests, runs_begun
 from groundup.grading.library.hidden import HiddenTests, LibraryUnderTest, NumberedTest
 from groundup.sandbox.protocol import WORKSPACE, Command, CommandResult, SandboxSpec
-from tests.grading.library.laboratory import NO_ENVIRONMENT, write_tree
+from tests.grading.library.laboratory import NO_ENVIRONMENT, asked_in, write_tree
 from tests.sandbox.fake import FakeProvider, answer
 
 HIDDEN = HiddenTests(packages=("calc",), arguments=("tests",), protected=("tests",))
@@ -44,8 +44,7 @@ class Laboratory:
 
     def _seen(self, spec: SandboxSpec, command: Command) -> CommandResult:
         (tests,) = (mount.source for mount in spec.mounts if mount.target == f"{WORKSPACE}/tests")
-        first, second = command.stdin.splitlines() if b"\n" in command.stdin.strip() else (command.stdin, b"{}")
-        asked = json.loads(first) | json.loads(second)
+        asked = asked_in(command)
         self.texts.append(
             f"{asked['chosen']} {(tests / 'test_a.py').read_text()} {(tests / 'test_b.py').read_text()}"
         )
