@@ -378,6 +378,7 @@ def _forked(trials: Callable[[], Iterator[Any]], most: int, patience: float, clo
     if child == 0:
         try:
             os.close(here)
+            clock.fork()
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_PROF, patience)
             for one in trials():

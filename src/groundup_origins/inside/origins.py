@@ -102,10 +102,16 @@ class ChildClock:
 
     def __init__(self) -> None:
         self._excused_s = 0.0
+        self._waited_s = 0.0
 
     def now(self) -> float:
         """Return the seconds so far."""
-        return time.clock_gettime(time.CLOCK_MONOTONIC) - waited_s("self") - self._excused_s
+        self._waited_s = waited_s("self")
+        return time.clock_gettime(time.CLOCK_MONOTONIC) - self._waited_s - self._excused_s
+
+    def fork(self) -> None:
+        """Go on in a process that was forked just now: it has waited for nothing itself."""
+        self._excused_s += self._waited_s
 
     def excuse(self, process: int) -> None:
         """Leave out what a process of its own had to wait."""

@@ -4,9 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from groundup.grading.library.report import RunnerReport
-from groundup_origins.inside import source_of
-from groundup_origins.inside.origins import LostItem, chosen
+from groundup_origins.inside import origins, source_of
+from groundup_origins.inside.origins import ChildClock, LostItem, chosen
 from tests.inside.test_runner import run_told
 
 LIBRARY = """
@@ -290,3 +292,16 @@ def test_slow_tests_run_again_where_no_short_one_passed() -> None:
     assert {one.key[0] for one in beside} == {*names[:4]}
     _, beside = chosen(lost, passed, {**slow, **dict.fromkeys([*passed][2:], 0.01)})
     assert {one.key[0] for one in beside} == {*names[2:]}
+
+
+def test_the_clock_goes_on_in_a_process_that_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its parent waited for a processor stays left out, or time is over there on a busy machine."""
+    waited = {"self": 40.0, "7": 2.0}
+    monkeypatch.setattr(origins, "waited_s", waited.__getitem__)
+    clock = ChildClock()
+    began = clock.now()
+    waited["self"] = 0.0
+    clock.fork()
+    assert clock.now() == pytest.approx(began, abs=5)
+    clock.excuse(7)
+    assert clock.now() == pytest.approx(began - 2, abs=5)
