@@ -274,3 +274,6 @@ def test_what_should_have_been_refused_and_has_no_such_check_leads_to_where_chec
     asked = lost("last exchange: PUT /boats/1, sent {} -> 200").but(message="assert 200 == 403")
     told = of_service({TEST: asked}, b"", Sources({"app.py": text}))[TEST].probably
     assert told == "app.py:3: boat = found(1)\napp.py:4: return filled(boat)"
+    ran = asked.but(probably="/workspace/db.py:7: return boat\n/workspace/db.py:5: if not boat:")
+    told = of_service({TEST: ran}, b"", Sources({"app.py": text}))[TEST].probably
+    assert told == "db.py:7: return boat\napp.py:3: boat = found(1)\ndb.py:5: if not boat:"

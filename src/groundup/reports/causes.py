@@ -16,7 +16,7 @@ from pydantic import Field
 
 from groundup.domain.names import number_of
 from groundup.domain.records import Record
-from groundup.domain.verdicts import TRIED, Reason, Stage, TestResult, Verdict
+from groundup.domain.verdicts import PASSES_WITH, TRIED, Reason, Stage, TestResult, Verdict
 from groundup.reports.edits import split_by_edits
 from groundup.reports.kinds import (
     MISNAMED,
@@ -151,7 +151,7 @@ class _Place(NamedTuple):
 
 
 def grouped(tests: Iterable[TestResult]) -> tuple[CauseGroup, ...]:
-    """Group the lost ones of *tests* by cause, those of most tests first."""
+    """Group the lost ones of *tests* by cause, those of most tests first, of equal ones what a change mends."""
     return _groups([one for one in tests if one.lost])
 
 
@@ -181,7 +181,7 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
             first=first.id,
         )
         groups.append(CauseGroup(cause, tuple(one for one, _ in group)))
-    return tuple(sorted(groups, key=lambda group: -group.cause.tests))
+    return tuple(sorted(groups, key=lambda group: (-group.cause.tests, PASSES_WITH not in group.cause.probably)))
 
 
 def _split(group: Sequence[tuple[TestResult, _Place]]) -> Iterable[list[tuple[TestResult, _Place]]]:
