@@ -7,6 +7,7 @@ only, and works on Python 3.8 to 3.13.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import difflib
 import operator
@@ -120,6 +121,8 @@ class Function:
         self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and self.is_assignment}
         self.fields: Mapping[str, Mapping[str, Any]] = {}
         """Which keys and attributes things of a name have in its file."""
+        self.conversions: Mapping[str, Mapping[str, Any]] = {}
+        """Which functions get nothing but a variable of a name in its file."""
         self.made: list[CodeChange] = []
         self.made_for: Any = None
         """For which test these changes were made."""
@@ -145,7 +148,8 @@ class Function:
         told = [wrap for wrap in _WRAPS if any(_leads(wrap, *pair) for pair in pairs)]
         replaced = [*dict.fromkeys(one for pair in pairs for one in _replaced(*pair))]
         names, flags, texts = names_in(self.node), _flags_in(self.node), _texts_in(self.node)
-        scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node), fields=self.fields)
+        scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node))
+        scope = scope._replace(fields=self.fields, conversions=self.conversions)
         return [*_in(self.node, self.node, scope), *self._other_defaults(scope)]
 
     def _other_defaults(self, scope: Scope) -> Iterator[CodeChange]:
@@ -197,9 +201,9 @@ def functions_of(path: str) -> list[Function]:
     if len(text) > _LARGEST:
         return []
     tree = ast.parse(text)
-    found, fields = [*_outermost(tree.body, ())], _fields_in(tree)
+    found, fields, conversions = [*_outermost(tree.body, ())], _fields_in(tree), _conversions_in(tree)
     for one in found:
-        one.fields = fields
+        one.fields, one.conversions = fields, conversions
     return found
 
 
@@ -214,6 +218,17 @@ def _fields_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
             base, field = _field(key)
             if base:
                 found.setdefault(base, {}).setdefault(field, key)
+    return found
+
+
+def _conversions_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return by variable the functions that get nothing else somewhere in a file, as in `normalised(name)`."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+            variable = getattr(node.args[0], "id", "")
+            if variable and not node.keywords and not hasattr(builtins, node.func.id):
+                found.setdefault(variable, {}).setdefault(node.func.id, node.func)
     return found
 
 
@@ -264,6 +279,8 @@ class Scope(NamedTuple):
     """Whether the function around a part is: there one may wait."""
     fields: Mapping[str, Mapping[str, Any]] = {}
     """Which keys and attributes things of a name have elsewhere, each as a tree."""
+    conversions: Mapping[str, Mapping[str, Any]] = {}
+    """Which functions get nothing but a variable of a name elsewhere, each as a tree."""
 
 
 class _Around(NamedTuple):
@@ -481,6 +498,9 @@ def _reads(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         for kind in (ast.Add, ast.Sub):
             yield LESS, ast.BinOp(left=node, op=kind(), right=_constant(1))
     if isinstance(node, ast.Name):
+        known = around.scope.conversions.get(node.id, {})
+        for name in [*known][:_NAMES] if around.field in ("args", "left", "comparators", "value") else ():
+            yield LESS, ast.Call(func=known[name], args=[node], keywords=[])
         for name in around.scope.names:
             if name != node.id:
                 yield CRUDE, ast.Name(id=name, ctx=ast.Load())

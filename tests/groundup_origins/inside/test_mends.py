@@ -112,6 +112,15 @@ def shown(words):
         return "-".join(words)
     return words[0]
 
+def spelt(word):
+    return "".join(sorted(word))
+
+def is_known(word):
+    return spelt(word) in ("ab", "cd")
+
+def known_at(word):
+    return ["ab", "cd"].index(word)
+
 def behind(name, text):
     return text[len(name):]
 
@@ -388,12 +397,17 @@ def test_the_function_that_made_the_wrong_value_is_changed_first(tmp_path: Path,
             "if is_long: | if is_long or has_many:",
         ),
         (
+            ["assert lib.known_at('dc') == 1"],
+            ["assert lib.known_at('ab') == 0"],
+            """return ["ab", "cd"].index(word) | return ['ab', 'cd'].index(spelt(word))""",
+        ),
+        (
             ["assert lib.behind('a', 'a=1') == '1'"],
             [],
             "return text[len(name):] | return text[len(name) + 1:]",
         ),
     ],
-    ids=["default", "await", "order of calls", "unused variable", "bound"],
+    ids=["default", "await", "order of calls", "unused variable", "conversion", "bound"],
 )
 def test_what_authors_forget_is_tried(tmp_path: Path, lost: list[str], passing: list[str], told: str) -> None:
     """A default, an `await`, the order of two calls, a variable that nothing asks, one more."""
