@@ -164,3 +164,24 @@ def test_the_last_request_of_a_java_test_is_read_from_its_text() -> None:
     assert exchange_in_java(API_TEST, 16, "") == "last exchange: DELETE /boats/{} -> not known"
     assert exchange_in_java(API_TEST, 17, "") == "last exchange: GET /api/boats/{} -> not known"
     assert exchange_in_java(API_TEST, 3, "") == ""
+
+
+def test_an_exception_behind_a_message_of_a_logger_is_an_error() -> None:
+    """As Quarkus writes it, with the request in the message; a message alone is none."""
+    sources = Sources(
+        {"src/blog/Posts.java": "package blog;\nclass Posts { List list() {\n  return skip(-10);\n} }\n"}
+    )
+    log = (
+        b"12:30:33 INFO  [main] nothing: java.lang.Exception: is only told\n"
+        b"12:30:33 ERROR [io.quarkus] (thread-1) HTTP Request to /api/posts failed, error id: 2f-1: "
+        b"java.lang.IllegalArgumentException: -10\n"
+        b"\tat java.base/java.util.stream.ReferencePipeline.skip(ReferencePipeline.java:575)\n"
+        b"\tat blog.Posts.list(Posts.java:3)\n"
+        b"\tat io.quarkus.Handler.handle(Handler.java:29)\n"
+    )
+    (error,) = errors_in(log, sources)
+    assert (error.said, error.frames[-1]) == (
+        "java.lang.IllegalArgumentException: -10",
+        ("src/blog/Posts.java", 3),
+    )
+    assert "/api/posts" in error.around

@@ -37,6 +37,9 @@ _JAVA_CALL = re.compile(r"\b(\w+)\s*\(")
 _JAVA_MORE = re.compile(r"^\s+(?:at |\.\.\. \d+ more)|^\s*$")
 _ERROR = re.compile(r"^(?:Caused by: )?(?:Exception in thread \S+ )?([\w.$]*(?:Error|Exception|Exit)\w*(?::.*)?)$")
 
+_LOGGED = re.compile(r"[:\s]((?:[a-z_]\w*\.)+[A-Z][\w$]*(?:Error|Exception)\b(?::.*)?)$")
+"""An exception behind a message of Java's loggers, such as Quarkus writes it; frames stand below it."""
+
 
 class Error(NamedTuple):
     """An error in a service's log."""
@@ -53,11 +56,15 @@ def errors_in(log: bytes, sources: Sources) -> list[Error]:
     lines = without_codes(log.decode("utf-8", "replace")).splitlines()
     found: list[Error] = []
     for at, line in enumerate(lines):
-        if (said := _ERROR.match(line.strip())) is None or len(found) >= _ERRORS:
+        said = _ERROR.match(line.strip())
+        if said is None and at + 1 < len(lines) and _JAVA_MORE.match(lines[at + 1]):
+            said = _LOGGED.search(line)
+        if said is None or len(found) >= _ERRORS:
             continue
         frames = tuple(_python_frames(lines, at, sources)) or tuple(_java_frames(lines, at, sources))
         if frames:
-            found.append(Error(printable(said[1])[:300], frames[-_FRAMES:], "\n".join(_around(lines, at))))
+            around = [line[: said.start(1)], *_around(lines, at)]
+            found.append(Error(printable(said[1])[:300], frames[-_FRAMES:], "\n".join(around)))
     return found
 
 
