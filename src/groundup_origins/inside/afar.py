@@ -179,9 +179,8 @@ class Afar:
                 yield one.key, "\n".join(self._shown(*place) for place in places)
         for mend in workshop.mends(again, suspicion, self._spectrum.ranked, clock.now() + self._seconds):
             for key in mend.tests:
-                first = self._shown(mend.path, mend.line, self._tried[mend.passes] + mend.words)
-                others = [place for place in found.get(key, ()) if place != (mend.path, mend.line)]
-                yield key, "\n".join([first, *(self._shown(*place) for place in others[:2] if not mend.is_likely)])
+                told = self._origins.mended(mend, found.get(key, ()), self._tried, self._shown)
+                yield key, "\n".join(told)
 
     def _rerun(self, key: Any, one: Any, seconds: Mapping[Any, float]) -> Any:
         one.seconds = seconds.get(key, 0.0)

@@ -231,7 +231,7 @@ class Workshop:
                     for at in function.statement_at(line):
                         found.setdefault((path, at), (path, function, at))
             names.update(dict.fromkeys(code.co_names))
-        for path, function, _ in [*found.values()]:
+        for path, function in dict.fromkeys((path, function) for path, function, _ in found.values()):
             for at in function.lines_of_defaults():
                 found.setdefault((path, at), (path, function, at))
         for path in {path for path, _ in found}:
@@ -318,9 +318,7 @@ class Workshop:
         change.swap()
         words = change.words()
         change.swap()
-        is_likely = passes and (
-            change.tier <= self._module.TOLD or (change.tier <= self._module.SLIP and bool(mended))
-        )
+        is_likely = passes and change.tier <= (self._module.SLIP if mended else self._module.TOLD)
         return Mend(path, change.line, words, [first.key, *mended], passes=passes, is_likely=is_likely)
 
     @contextlib.contextmanager

@@ -253,9 +253,16 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], S
     again += [Rerun(one, {}) for one in ran.lost if one.key not in found]
     for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
         for key in mend.tests:
-            first = shown(mend.path, mend.line, ran.tried[mend.passes] + mend.words)
-            others = [place for place in found.get(key, ()) if place != (mend.path, mend.line)]
-            yield key, [first, *(shown(*place) for place in others if not mend.is_likely)]
+            yield key, mended(mend, found.get(key, ()), ran.tried, shown)
+
+
+def mended(
+    mend: Any, places: Sequence[tuple[str, int]], tried: Sequence[str], show: Callable[..., str]
+) -> list[str]:
+    """Return the line of a mend as *show* has it, and other *places* of its test where the mend is not likely."""
+    own = mend.path, mend.line
+    others = () if mend.is_likely else (one for one in places if one != own)
+    return [show(*own, tried[mend.passes] + mend.words), *(show(*one) for one in others)][:_PLACES]
 
 
 def shown(file: str, line: int, why: str = "") -> str:
