@@ -8,6 +8,7 @@ import pytest
 
 from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.environments.interpreters import (
+    BUNDLED,
     Interpreter,
     _found,
     find_interpreter,
@@ -33,6 +34,22 @@ def installation(prefix: Path, *folders: str) -> Interpreter:
         shared_library=None,
         packages=prefix / "lib/python3.11/site-packages",
     )
+
+
+@pytest.mark.parametrize(
+    ("wheels", "installed"),
+    [
+        (("pip-22.0.4-py3-none-any.whl", "setuptools-47.1.0-py3-none-any.whl"), ("pip", "setuptools")),
+        (("pip-23.0.1-py3-none-any.whl", "setuptools-65.5.0-py3-none-any.whl"), ("pip",)),
+        (("pip-22.0.4-py3-none-any.whl",), ("pip",)),
+    ],
+)
+def test_an_old_pip_brings_setuptools(tmp_path: Path, wheels: tuple[str, ...], installed: tuple[str, ...]) -> None:
+    """Newer ones build in an environment of their own; where no setuptools is bundled, none is asked for."""
+    interpreter = installation(tmp_path, f"lib/python3.11/{BUNDLED}")
+    for wheel in wheels:
+        (interpreter.standard_library[0] / BUNDLED / wheel).touch()
+    assert interpreter.bundled_for_pip == installed
 
 
 async def test_the_running_python_is_found_beyond_its_virtual_environment(tmp_path: Path) -> None:

@@ -62,7 +62,17 @@ class Interpreter(Record):
 
     @property
     def has_pip(self) -> bool:
-        return any((self.standard_library[0] / BUNDLED).glob("pip-*.whl"))
+        return any(self._bundled("pip-*.whl"))
+
+    @property
+    def bundled_for_pip(self) -> tuple[str, ...]:
+        """What its own pip is installed from: before pip 23 with setuptools, without which no setup.py is run."""
+        majors = (one.name.split("-")[1].partition(".")[0] for one in self._bundled("pip-*.whl"))
+        is_old = any(int(major) < 23 for major in majors if major.isdigit())
+        return ("pip", "setuptools") if is_old and any(self._bundled("setuptools-*.whl")) else ("pip",)
+
+    def _bundled(self, pattern: str) -> Iterator[Path]:
+        return (self.standard_library[0] / BUNDLED).glob(pattern)
 
     @property
     def library_inside(self) -> str:

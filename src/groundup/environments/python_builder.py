@@ -59,6 +59,8 @@ def layer_key(request: PythonRequest, interpreter: Interpreter) -> str:
     for name in ("requirements", "build_requirements", "refused"):
         question[name] = sorted(question[name])
     machine = {"python": interpreter.version, "abi": interpreter.abi, "uv": uv_version()}
+    if _lacks_pip(request) and len(bundled := interpreter.bundled_for_pip) > 1:
+        machine["bundled"] = " ".join(bundled)
     return digest_of({"format": _FORMAT, "request": question, **machine})
 
 
@@ -117,11 +119,12 @@ def _lacks_pip(request: PythonRequest) -> bool:
 
 async def _add_pip(build: BuildSandbox, interpreter: Interpreter) -> None:
     """Add the interpreter's own pip; where it comes without, as on some systems, the index's newest."""
-    install = ("pip", "install", "--python", ENVIRONMENT_PYTHON, "--compile-bytecode", "pip")
+    install = ("pip", "install", "--python", ENVIRONMENT_PYTHON, "--compile-bytecode")
     if interpreter.has_pip:
-        await build.uv(*install, "--no-index", "--find-links", f"{interpreter.library_inside}/{BUNDLED}")
+        bundled = f"{interpreter.library_inside}/{BUNDLED}"
+        await build.uv(*install, *interpreter.bundled_for_pip, "--no-index", "--find-links", bundled)
     else:
-        await build.uv(*install)
+        await build.uv(*install, "pip")
 
 
 async def _compile(build: BuildSandbox, interpreter: Interpreter, names: Iterable[str]) -> None:

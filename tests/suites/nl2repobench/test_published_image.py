@@ -96,6 +96,20 @@ async def test_files_that_unknown_package_files_read_are_lent(tmp_path: Path) ->
     assert (laid.workspace / "README.rst").read_text() == "mine"
 
 
+async def test_a_readme_that_the_original_lacks_is_empty(tmp_path: Path) -> None:
+    """An upload may come without the file that its own setup.py opens; nothing that is there is emptied."""
+    setup = "setup(long_description=open('README.rst').read(), version=open('VERSION').read(), name='x.txt')"
+    original = write_tree(tmp_path / "original", {"setup.py": setup, "VERSION": "1", "tests/test_calc.py": ""})
+    own = write_tree(tmp_path / "a", {"README.md": "mine", "calc.py": ""})
+    laid = await lay_out(own, Image(original, HIDDEN, RUN), tmp_path / "scratch")
+    assert laid.lent == ("VERSION", "README.rst")
+    assert {path.name: path.read_text() for path in laid.workspace.glob("[RV]*")} == {
+        "README.md": "mine",
+        "README.rst": "",
+        "VERSION": "1",
+    }
+
+
 async def test_nothing_is_lent_where_the_image_is_known(tmp_path: Path) -> None:
     """What the published package files read and the image lacks, it lacks."""
     known = PublishedImage(packages=PublishedFiles(same={"setup.py": ""}, all_named=True))

@@ -162,18 +162,21 @@ _LOOKED_UP = re.compile(
     re.IGNORECASE,
 )
 """Names of files that package declarations read, and that are neither code nor tests."""
+_QUOTED = re.compile(rb"""["']([\w.-]+\.(?:rst|md|txt))["']""")
 
 
 def lend_looked_up(image: Image, workspace: Path) -> tuple[str, ...]:
     """Give *workspace* the original's README, changelog and licence that its declarations name and nobody brings.
 
     The published declarations do not look for them, in so far as they are known; the others are upstream's, whose
-    installation would fail for want of a file that no submission was asked to have.
+    installation would fail for want of a file that no submission was asked to have. One that the original lacks,
+    too, as where it comes from an upload, is empty.
     """
     if image.known.packages.is_proven:
         return ()
     laid = [path for path in _files_and_links(workspace) if path.name in PACKAGE_FILES]
-    read = b"\n".join((workspace / path).read_bytes() for path in laid if (workspace / path).is_file()).lower()
+    text = b"\n".join((workspace / path).read_bytes() for path in laid if (workspace / path).is_file())
+    read = text.lower()
     lent = []
     for path in sorted(_files_and_links(image.original)):
         target = workspace / path
@@ -184,6 +187,11 @@ def lend_looked_up(image: Image, workspace: Path) -> tuple[str, ...]:
         if (image.original / path).is_file():
             _copy(image.original / path, target)
             lent.append(str(path))
+    for name in sorted({found.decode() for found in _QUOTED.findall(text)}):
+        target = workspace / name
+        if _LOOKED_UP.fullmatch(name) and not target.exists() and not target.is_symlink():
+            target.touch()
+            lent.append(name)
     return tuple(lent)
 
 
