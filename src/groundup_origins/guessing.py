@@ -18,7 +18,7 @@ from groundup_origins.reasons import with_places
 from groundup_origins.services import second_tests
 
 _LISTENER = "listener.py"
-_HELPERS = ("spectrum.py", "suspects.py", "changes.py", "missing.py", "live.py", "mends.py")
+_HELPERS = ("spectrum.py", "suspects.py", "functions.py", "changes.py", "missing.py", "live.py", "mends.py")
 
 
 class Origins(Guesser):

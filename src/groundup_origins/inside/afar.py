@@ -132,7 +132,7 @@ class Afar:
         self._seconds = given["seconds"]
         self._tried = tried
         self._origins = origins
-        self._spectrum, self._suspects, self._changes, self._missing, _, self._mends = helpers
+        self._spectrum, self._suspects, self._functions, self._changes, self._missing, _, self._mends = helpers
         self._watchers = Watchers(given["ports"])
         self._ran: dict[tuple[str, int], dict[Any, int]] = {}
 
@@ -164,9 +164,8 @@ class Afar:
         suspicion = self._spectrum.suspicions((one.lines for one in again), beside)
         self._watchers.ask("rest")
         clock = SpentClock(self._watchers)
-        workshop = self._mends.Workshop(
-            self._changes, self._missing, ServiceBench(self._watchers, self._source), passing, clock
-        )
+        bench = ServiceBench(self._watchers, self._source)
+        workshop = self._mends.Workshop(self._functions, self._changes, self._missing, bench, passing, clock)
         suspects = self._suspects.Suspects(workshop.functions, self._source)
         found: dict[Any, list[tuple[str, int]]] = {}
         for one in again:

@@ -7,15 +7,12 @@ only, and works on Python 3.8 to 3.13.
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
 import difflib
 import operator
-import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-_LARGEST = 512 * 1024
 _NAMES = 6
 """Other variables of a function that are tried in the place of one."""
 _STEP = 2
@@ -108,179 +105,19 @@ class CodeChange:
             return ""
 
 
-class Function:
-    """A function or an assignment of a module or a class, with the classes around it."""
-
-    def __init__(self, node: Any, classes: Sequence[str]) -> None:
-        self.node = node
-        self.classes = tuple(classes)
-        self.is_assignment = not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        decorators = getattr(node, "decorator_list", [])
-        self.first: int = min([node.lineno, *(one.lineno for one in decorators)])
-        self.last: int = node.end_lineno
-        self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and self.is_assignment}
-        self.fields: Mapping[str, Mapping[str, Any]] = {}
-        """Which keys and attributes things of a name have in its file."""
-        self.conversions: Mapping[str, Mapping[str, Any]] = {}
-        """Which functions get nothing but a variable of a name in its file."""
-        self.made: list[CodeChange] = []
-        self.made_for: Any = None
-        """For which test these changes were made."""
-        self._first_defaults = self._constant_defaults()
-
-    def statement_at(self, line: int) -> range:
-        """Return the lines of the innermost statement that has a line, of one with a body those above it."""
-        best = range(line, line + 1)
-        size = self.last - self.first + 2
-        for one in ast.walk(self.node):
-            if isinstance(one, ast.stmt) and one is not self.node:
-                body = getattr(one, "body", None)
-                end = max(body[0].lineno - 1, one.lineno) if body else one.end_lineno or one.lineno
-                if one.lineno <= line <= end and end - one.lineno < size:
-                    best, size = range(one.lineno, end + 1), end - one.lineno
-        return best
-
-    def changes(self, pairs: Sequence[tuple[Any, Any]], words: Sequence[str] = ()) -> list[CodeChange]:
-        """Return what may be changed.
-
-        *pairs*: values that differ, of which one is wrong; *words*: texts of the failure.
-        """
-        told = [wrap for wrap in _WRAPS if any(_leads(wrap, *pair) for pair in pairs)]
-        replaced = [*dict.fromkeys(one for pair in pairs for one in _replaced(*pair))]
-        names, flags, texts = names_in(self.node), _flags_in(self.node), _texts_in(self.node)
-        scope = Scope(names, flags, texts, pairs, words, told, replaced, _unused_in(self.node))
-        scope = scope._replace(fields=self.fields, conversions=self.conversions)
-        return [*_in(self.node, self.node, scope), *self._other_defaults(scope)]
-
-    def _other_defaults(self, scope: Scope) -> Iterator[CodeChange]:
-        """Yield changes of an argument's default, which are put into what runs by `defaults`."""
-        given = None if self.is_assignment else self.node.args
-        header = None if given is None else _but(self.node, decorator_list=[], body=[ast.Pass()], returns=None)
-        for field in ("defaults", "kw_defaults"):
-            for number, old in enumerate(getattr(given, field, ())):
-                if isinstance(old, ast.Constant):
-                    for tier, new in _constants(old, _Around(given, field, scope)):
-                        yield CodeChange(given, field, number, ast.copy_location(new, old), tier, header)
-
-    def _constant_defaults(self) -> dict[str, Any]:
-        return {name: one.value for name, one in _defaults_of(self.node) if isinstance(one, ast.Constant)}
-
-    def defaults(self) -> dict[str, Any]:
-        """Return by argument the defaults that are not what they were first."""
-        first = self._first_defaults
-        return {name: one for name, one in self._constant_defaults().items() if repr(one) != repr(first[name])}
-
-    def lines_of_defaults(self) -> list[int]:
-        """Return where constant defaults of arguments stand."""
-        return [one.lineno for _, one in _defaults_of(self.node) if isinstance(one, ast.Constant)]
-
-    def alone(self, path: str) -> types.CodeType:
-        """Compile an assignment as it is now, without the classes around it."""
-        module = ast.Module(body=[self.node], type_ignores=[])
-        return compile(ast.fix_missing_locations(module), path, "exec", dont_inherit=True)
-
-    def codes(self, path: str, flags: int) -> list[types.CodeType]:
-        """Compile the function as it is now, where it stands, and return its code and that of inner ones."""
-        node = self.node
-        for name in reversed(self.classes):
-            node = ast.ClassDef(name=name, bases=[], keywords=[], body=[node], decorator_list=[])
-            vars(node)["type_params"] = []  # Python 3.12 wants it
-            ast.copy_location(node, self.node)
-        module = ast.Module(body=[node], type_ignores=[])
-        ast.fix_missing_locations(module)
-        found = [compile(module, path, "exec", flags, dont_inherit=True)]
-        for code in found:  # which grows
-            found += [one for one in code.co_consts if isinstance(one, types.CodeType)]
-        return found
-
-
-def functions_of(path: str) -> list[Function]:
-    """Return the outermost functions of a file, and the assignments of its modules and classes."""
-    with open(path, "rb") as file:  # noqa: PTH123 - tests replace much, and this the least
-        text = file.read(_LARGEST + 1)
-    if len(text) > _LARGEST:
-        return []
-    tree = ast.parse(text)
-    found, fields, conversions = [*_outermost(tree.body, ())], _fields_in(tree), _conversions_in(tree)
-    for one in found:
-        one.fields, one.conversions = fields, conversions
-    return found
-
-
-def _fields_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for node in ast.walk(tree):
-        base, field = _field(node)
-        if base not in ("", "self", "cls"):
-            found.setdefault(base, {}).setdefault(field, node)
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):  # as in `"a" in body`
-            key = ast.Subscript(value=node.comparators[0], slice=node.left, ctx=ast.Load())
-            base, field = _field(key)
-            if base:
-                found.setdefault(base, {}).setdefault(field, key)
-    return found
-
-
-def _conversions_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return by variable the functions that get nothing else somewhere in a file, as in `normalised(name)`."""
-    found: dict[str, dict[str, Any]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
-            variable = getattr(node.args[0], "id", "")
-            if variable and not node.keywords and not hasattr(builtins, node.func.id):
-                found.setdefault(variable, {}).setdefault(node.func.id, node.func)
-    return found
-
-
-def _field(node: Any) -> tuple[str, str]:
-    """Return the name of a thing and the key or attribute of it that a node is; "" twice for others."""
-    base = getattr(getattr(node, "value", None), "id", "")
-    if base and isinstance(node, ast.Attribute):
-        return base, node.attr
-    key = getattr(node, "slice", None)
-    key = getattr(key, "value", None) if isinstance(getattr(key, "value", None), ast.AST) else key  # Python 3.8
-    text = getattr(key, "value", None)
-    return (base, text) if base and isinstance(text, str) else ("", "")
-
-
-def _outermost(body: Sequence[Any], classes: tuple[str, ...]) -> Iterator[Function]:
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            yield from _outermost(node.body, (*classes, node.name))
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Function(node, classes)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if all(isinstance(one, ast.Name) for one in targets):
-                yield Function(node, classes)
-        elif isinstance(node, (ast.If, ast.Try, ast.With)):
-            yield from _outermost(node.body, classes)
-            yield from _outermost(getattr(node, "orelse", []), classes)
-
-
 class Scope(NamedTuple):
     """What a changed part may be made of."""
 
-    names: Sequence[str]
-    """Arguments and variables of the function."""
-    flags: Sequence[str]
-    """Those that are true or false."""
-    texts: Sequence[str]
-    """Its other short literals."""
+    offers: Any
+    """What its function and its file have: `functions.Offers`."""
     pairs: Sequence[tuple[Any, Any]]
     words: Sequence[str]
     told: Sequence[str]
     """By what a wrong value of the failure becomes the right one."""
-    replaced: Sequence[tuple[str, str]] = ()
+    replaced: Sequence[tuple[str, str]]
     """Parts of wrong texts and what the right ones have in their place."""
-    unused: Sequence[str] = ()
-    """Variables that the function gives a value and never uses."""
     is_async: bool = False
     """Whether the function around a part is: there one may wait."""
-    fields: Mapping[str, Mapping[str, Any]] = {}
-    """Which keys and attributes things of a name have elsewhere, each as a tree."""
-    conversions: Mapping[str, Mapping[str, Any]] = {}
-    """Which functions get nothing but a variable of a name elsewhere, each as a tree."""
 
 
 class _Around(NamedTuple):
@@ -291,49 +128,26 @@ class _Around(NamedTuple):
     scope: Scope
 
 
-def names_in(node: Any) -> list[str]:
-    """Return the arguments and variables of a function."""
-    names: dict[str, None] = {}
-    for one in ast.walk(node):
-        if isinstance(one, ast.arg):
-            names.setdefault(one.arg)
-        elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            names.setdefault(one.id)
-    return [*names][:_NAMES]
+def changes_of(function: Any, pairs: Sequence[tuple[Any, Any]], words: Sequence[str] = ()) -> list[CodeChange]:
+    """Return what may be changed in a function.
+
+    *pairs*: values that differ, of which one is wrong; *words*: texts of the failure.
+    """
+    told = [wrap for wrap in _WRAPS if any(_leads(wrap, *pair) for pair in pairs)]
+    replaced = [*dict.fromkeys(one for pair in pairs for one in _replaced(*pair))]
+    scope = Scope(function.offers(), pairs, words, told, replaced)
+    return [*_in(function.node, function.node, scope), *_other_defaults(function, scope)]
 
 
-def _defaults_of(node: Any) -> list[tuple[str, Any]]:
-    """Return the arguments of a function that have a default, each with the node of that; of others none."""
-    given = getattr(node, "args", None)
-    if given is None:
-        return []
-    plain = [*given.posonlyargs, *given.args]
-    pairs = [*zip(plain[len(plain) - len(given.defaults) :], given.defaults)]  # noqa: B905 - Python 3.8
-    pairs += zip(given.kwonlyargs, given.kw_defaults)  # noqa: B905
-    return [(name.arg, one) for name, one in pairs if one is not None]
-
-
-def _flags_in(node: Any) -> list[str]:
-    """Return the arguments of a function with a truth as their default, and its variables that hold one."""
-    names: dict[str, None] = {
-        name: None for name, one in _defaults_of(node) if isinstance(getattr(one, "value", None), bool)
-    }
-    for one in ast.walk(node):
-        if isinstance(one, ast.Assign) and isinstance(one.value, (ast.Compare, ast.BoolOp)):
-            names.update((target.id, None) for target in one.targets if isinstance(target, ast.Name))
-    return [*names][:_NAMES]
-
-
-def _unused_in(node: Any) -> list[str]:
-    """Return the variables of a function that are given a value and never used."""
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
-    used = {one.id for one in names if not isinstance(one.ctx, ast.Store)}
-    return [*dict.fromkeys(one.id for one in names if one.id not in used and not one.id.startswith("_"))][:_NAMES]
-
-
-def _texts_in(node: Any) -> list[str]:
-    texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
-    return [*dict.fromkeys(one for one in texts if one.isidentifier())]
+def _other_defaults(function: Any, scope: Scope) -> Iterator[CodeChange]:
+    """Yield changes of an argument's default, which are put into what runs by `defaults`."""
+    given = None if function.is_assignment else function.node.args
+    header = None if given is None else _but(function.node, decorator_list=[], body=[ast.Pass()], returns=None)
+    for field in ("defaults", "kw_defaults"):
+        for number, old in enumerate(getattr(given, field, ())):
+            if isinstance(old, ast.Constant):
+                for tier, new in _constants(old, _Around(given, field, scope)):
+                    yield CodeChange(given, field, number, ast.copy_location(new, old), tier, header)
 
 
 def _in(node: Any, statement: Any, scope: Scope) -> Iterator[CodeChange]:
@@ -368,10 +182,10 @@ def _variants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
             yield SLIP, ast.UnaryOp(op=ast.Not(), operand=node)
         if isinstance(node, (ast.Name, ast.Attribute)):
             yield LESS, ast.Compare(left=node, ops=[ast.IsNot()], comparators=[_constant(None)])
-        for name in around.scope.unused:
+        for name in around.scope.offers.unused:
             for tier, condition in _more_conditions(node, [name]):
                 yield min(tier, SLIP), condition
-        yield from _more_conditions(node, around.scope.flags)
+        yield from _more_conditions(node, around.scope.offers.flags)
         yield CRUDE, _constant(True)
         yield CRUDE, _constant(False)
 
@@ -402,7 +216,7 @@ def _constants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         told += difflib.get_close_matches(value, [one for one in around.scope.words if one != value], 2, 0.6)
     for thing in _at_hand(node, around):
         yield SLIP, thing
-    crude = ["", value.swapcase(), *around.scope.texts[:_NAMES]] if isinstance(value, str) else ()
+    crude = ["", value.swapcase(), *around.scope.offers.texts[:_NAMES]] if isinstance(value, str) else ()
     for tier, some in ((TOLD, told), (SLIP, others), (CRUDE, crude)):
         for other in some:
             is_same = type(other) is type(value) and other == value
@@ -416,11 +230,11 @@ def _at_hand(node: Any, around: _Around) -> Iterator[Any]:
     if isinstance(parent, ast.Dict) and around.field == "values":
         name = next((getattr(key, "value", "") for key, one in zip(parent.keys, parent.values) if one is node), "")  # noqa: B905
     elif isinstance(parent, ast.Assign):
-        name = _field(parent.targets[0])[1]
+        name = around.scope.offers.field_of(parent.targets[0])[1]
     else:
         name = getattr(parent, "arg", "")
-    for thing, fields in around.scope.fields.items() if name else ():
-        if name in fields and thing in around.scope.names:
+    for thing, fields in around.scope.offers.fields.items() if name else ():
+        if name in fields and thing in around.scope.offers.names:
             yield _but(fields[name], ctx=ast.Load())
 
 
@@ -438,7 +252,7 @@ def _rows(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     """Yield a row of texts with one more, which its function or the failure has, too."""
     had = [getattr(one, "value", None) for one in node.elts]
     if had and all(isinstance(one, str) for one in had):
-        words = dict.fromkeys([*around.scope.texts, *filter(str.isidentifier, around.scope.words)])
+        words = dict.fromkeys([*around.scope.offers.texts, *filter(str.isidentifier, around.scope.words)])
         for word in [one for one in words if one not in had][:_MORE]:
             yield SLIP, _but(node, elts=[*node.elts, _constant(word)])
 
@@ -498,10 +312,10 @@ def _reads(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         for kind in (ast.Add, ast.Sub):
             yield LESS, ast.BinOp(left=node, op=kind(), right=_constant(1))
     if isinstance(node, ast.Name):
-        known = around.scope.conversions.get(node.id, {})
+        known = around.scope.offers.conversions.get(node.id, {})
         for name in [*known][:_NAMES] if around.field in ("args", "left", "comparators", "value") else ():
             yield LESS, ast.Call(func=known[name], args=[node], keywords=[])
-        for name in around.scope.names:
+        for name in around.scope.offers.names:
             if name != node.id:
                 yield CRUDE, ast.Name(id=name, ctx=ast.Load())
     for other in _other_fields(node, around.scope):
@@ -515,8 +329,8 @@ def _parts(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
 
 def _other_fields(node: Any, scope: Scope) -> Sequence[str]:
     """Return other fields of the thing of which a node is one: those that the failure names, then like ones."""
-    base, field = _field(node)
-    others = [one for one in scope.fields.get(base, ()) if one != field]
+    base, field = scope.offers.field_of(node)
+    others = [one for one in scope.offers.fields.get(base, ()) if one != field]
     like = difflib.get_close_matches(field, others, _FIELDS, 0.0)
     return sorted(like, key=lambda one: one not in scope.words)
 
@@ -527,7 +341,7 @@ def _statements(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     if isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Await)):
         yield SLIP, ast.Return(value=node.value)  # what was made is dropped
         for given in dict.fromkeys(getattr(one, "id", "") for one in ast.walk(node.value)):
-            if given in around.scope.names:
+            if given in around.scope.offers.names:
                 yield SLIP, ast.Assign(targets=[ast.Name(id=given, ctx=ast.Store())], value=node.value)
     yield (LESS if isinstance(node, ast.Expr) else CRUDE), ast.Pass()
 
@@ -594,7 +408,7 @@ def _calls(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         yield LESS, given[0]
     for at in range(1, 1 if is_open else min(len(given), _NAMES)):
         yield LESS, _but(node, args=[*given[: at - 1], given[at], given[at - 1], *given[at + 1 :]])
-    for name in around.scope.names:
+    for name in around.scope.offers.names:
         yield CRUDE, ast.Name(id=name, ctx=ast.Load())
     for number in range(len(node.keywords)):
         yield CRUDE, _but(node, keywords=[one for at, one in enumerate(node.keywords) if at != number])

@@ -101,7 +101,10 @@ class LocalBench:
 class Workshop:
     """The changes that are tried in the submission's functions."""
 
-    def __init__(self, changes: Any, missing: Any, bench: Any, passing: Sequence[Any], clock: Any) -> None:
+    def __init__(
+        self, functions: Any, changes: Any, missing: Any, bench: Any, passing: Sequence[Any], clock: Any
+    ) -> None:
+        self._functions = functions
         self._module = changes
         self._missing = missing
         self._bench = bench
@@ -246,13 +249,13 @@ class Workshop:
         if path not in self._files:
             self._files[path] = self._donors[path] = []
             with contextlib.suppress(Exception):  # no file, or not this Python's language
-                self._files[path] = self._module.functions_of(self._bench.source(path))
+                self._files[path] = self._functions.functions_of(self._bench.source(path))
                 self._donors[path] = self._missing.donors(self._files[path])
         return self._files[path]
 
     def _changes(self, path: str, function: Any, first: Any) -> list[Any]:
         if function.made_for is not first:
-            made = [*function.changes(first.pairs, first.words)]
+            made = [*self._module.changes_of(function, first.pairs, first.words)]
             made += self._missing.kept(self._module, function, self._files[path])
             made += self._missing.inserted(self._module, function, self._donors[path])
             if first.raises and not function.is_assignment:

@@ -57,7 +57,7 @@ def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[An
     """Yield changes that put a statement before one of a function; *given*: of the functions of its file."""
     if function.is_assignment:
         return
-    own = changes.names_in(function.node)
+    own = function.offers().names
     known = {*own, *dir(builtins), *_names(function.node)}
     found: dict[str, tuple[int, Any]] = {}
     for one in given:
@@ -75,7 +75,7 @@ def kept(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
     """Yield changes that add what a function makes to a list that it or one of the *others* of its file reads."""
     if function.is_assignment:
         return
-    known = _names(function.node) | {*changes.names_in(function.node)}
+    known = _names(function.node) | {*function.offers().names}
     shelves: dict[str, Any] = {}
     for other in others:
         for node in ast.walk(other.node):

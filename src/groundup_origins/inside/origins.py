@@ -166,7 +166,7 @@ class SecondRun:
         self.lost = lost
         self.passed = passed
         self.helpers = helpers
-        """The modules `spectrum`, `suspects`, `changes`, `missing`, `live` and `mends`, where they are there."""
+        """The modules from `spectrum` to `mends`, in the order of the folder's README, where they are there."""
         self.tried = tried
         """What stands between a line and its change: where its test gets further, and where it passes."""
         self._roots, self._tests = tuple(roots), tuple(tests)
@@ -240,11 +240,12 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], S
             yield one.key, [shown(rerun.origin[0], rerun.origin[1])]
     if not ran.helpers or not again:
         return
-    spectrum, suspects, changes, missing, live, mends = ran.helpers
+    spectrum, suspects, functions, changes, missing, live, mends = ran.helpers
     now = clock.now()
     passing = [*_passing(ran, clock, now + _OF_PASSING * (until - now))]
     suspicion = spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
-    workshop = mends.Workshop(changes, missing, mends.LocalBench(live.LiveCode(ran.is_own), clock), passing, clock)
+    bench = mends.LocalBench(live.LiveCode(ran.is_own), clock)
+    workshop = mends.Workshop(functions, changes, missing, bench, passing, clock)
     told = suspects.Suspects(workshop.functions, str)
     found = {one.key: told.of(one, spectrum.ranked(one.lines, suspicion), suspicion) for one in again}
     for key, places in found.items():

@@ -15,7 +15,7 @@ from groundup.domain.verdicts import FURTHER_WITH, PASSES_WITH
 from groundup_origins.inside import source_of
 from groundup_origins.inside.afar import Afar
 
-HELPERS = ("spectrum.py", "suspects.py", "changes.py", "missing.py", "live.py", "mends.py")
+HELPERS = ("spectrum.py", "suspects.py", "functions.py", "changes.py", "missing.py", "live.py", "mends.py")
 SERVICE = """
 import json
 import sys
@@ -158,6 +158,6 @@ def test_a_service_names_no_file_but_its_own(file: object, monkeypatch: pytest.M
     """Hidden tests lie beside who asks: a service that lies about where its code is gets none of their lines."""
     told = [[one, 1, ["x"], [[2, 1]]] for one in (file, "/workspace/app.py")]
     monkeypatch.setattr("groundup_origins.inside.afar.Watchers.ask", lambda _watchers, _do: [told])
-    asked = Afar({"root": "/workspace/", "here": "/sources/", "seconds": 1, "ports": []}, (), None, (None,) * 6)
+    asked = Afar({"root": "/workspace/", "here": "/sources/", "seconds": 1, "ports": []}, (), None, (None,) * 7)
     asked.ended(("test", 0))
     assert {code.co_filename for code, _ in asked._ran["test", 0]} == {"/workspace/app.py"}

@@ -179,8 +179,8 @@ def module(name):
     return found
 
 import lib
-names = ("origins", "spectrum", "changes", "missing", "live", "mends")
-origins, spectrum, changes, missing, live, mends = map(module, names)
+names = ("origins", "spectrum", "functions", "changes", "missing", "live", "mends")
+origins, spectrum, functions, changes, missing, live, mends = map(module, names)
 given = json.load(open("given.json"))
 
 class Hooks:
@@ -216,7 +216,7 @@ lines = open(lib.__file__).read().splitlines()
 for one in lost:
     one.origin = (lib.__file__, lines.index(given["origin"]) + 1) if "origin" in given else None
 clock = origins.ChildClock()
-workshop = mends.Workshop(changes, missing, mends.LocalBench(live.LiveCode(own), clock), passing, clock)
+workshop = mends.Workshop(functions, changes, missing, mends.LocalBench(live.LiveCode(own), clock), passing, clock)
 for mend in workshop.mends(lost, suspicion, spectrum.ranked, clock.now() + 60):
     told = [lines[mend.line - 1].strip(), mend.words, str(len(mend.tests)), *([] if mend.passes else ["further"])]
     print(" | ".join(told))
@@ -224,7 +224,7 @@ for mend in workshop.mends(lost, suspicion, spectrum.ranked, clock.now() + 60):
 
 
 def _mends(tree: Path, lost: list[str], passing: list[str], **given: object) -> list[str]:
-    for name in ("origins", "spectrum", "changes", "missing", "live", "mends"):
+    for name in ("origins", "spectrum", "functions", "changes", "missing", "live", "mends"):
         (tree / f"{name}.py").write_bytes(source_of(f"{name}.py"))
     (tree / "lib.py").write_text(LIBRARY)
     (tree / "driver.py").write_text(DRIVER)

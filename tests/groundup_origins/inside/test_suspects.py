@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from groundup_origins.inside.changes import functions_of
+from groundup_origins.inside.functions import functions_of
 from groundup_origins.inside.spectrum import LineTracer, ranked, suspicions
 from groundup_origins.inside.suspects import Suspects, steps_to
 

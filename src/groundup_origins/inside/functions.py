@@ -1,0 +1,215 @@
+"""The functions of a submission's file: where they stand, how they compile, and what they offer to a change.
+
+`changes` and `missing` make variants of them. It stands in one process with untrusted code, needs the standard
+library only, and works on Python 3.8 to 3.13.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+_LARGEST = 512 * 1024
+_NAMES = 6
+"""Variables of a function that are tried in the place of one."""
+
+
+class Offers(NamedTuple):
+    """What a function and its file offer to a change."""
+
+    names: Sequence[str]
+    """Arguments and variables of the function."""
+    flags: Sequence[str]
+    """Those that are true or false."""
+    texts: Sequence[str]
+    """Its short literals."""
+    unused: Sequence[str]
+    """Variables that the function gives a value and never uses."""
+    fields: Mapping[str, Mapping[str, Any]]
+    """Which keys and attributes things of a name have in the file, each as a tree."""
+    conversions: Mapping[str, Mapping[str, Any]]
+    """Which functions get nothing but a variable of a name in the file, each as a tree."""
+
+    @staticmethod
+    def field_of(node: Any) -> tuple[str, str]:
+        """Return the name of a thing and the key or attribute of it that a node is; "" twice for others."""
+        base = getattr(getattr(node, "value", None), "id", "")
+        if base and isinstance(node, ast.Attribute):
+            return base, node.attr
+        key = getattr(node, "slice", None)
+        key = (
+            getattr(key, "value", None) if isinstance(getattr(key, "value", None), ast.AST) else key
+        )  # Python 3.8
+        text = getattr(key, "value", None)
+        return (base, text) if base and isinstance(text, str) else ("", "")
+
+
+class Function:
+    """A function or an assignment of a module or a class, with the classes around it."""
+
+    def __init__(self, node: Any, classes: Sequence[str]) -> None:
+        self.node = node
+        self.classes = tuple(classes)
+        self.is_assignment = not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        decorators = getattr(node, "decorator_list", [])
+        self.first: int = min([node.lineno, *(one.lineno for one in decorators)])
+        self.last: int = node.end_lineno
+        self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and self.is_assignment}
+        self.fields: Mapping[str, Mapping[str, Any]] = {}
+        """Which keys and attributes things of a name have in its file."""
+        self.conversions: Mapping[str, Mapping[str, Any]] = {}
+        """Which functions get nothing but a variable of a name in its file."""
+        self.made: list[Any] = []
+        self.made_for: Any = None
+        """For which test these changes were made."""
+        self._first_defaults = self._constant_defaults()
+
+    def statement_at(self, line: int) -> range:
+        """Return the lines of the innermost statement that has a line, of one with a body those above it."""
+        best = range(line, line + 1)
+        size = self.last - self.first + 2
+        for one in ast.walk(self.node):
+            if isinstance(one, ast.stmt) and one is not self.node:
+                body = getattr(one, "body", None)
+                end = max(body[0].lineno - 1, one.lineno) if body else one.end_lineno or one.lineno
+                if one.lineno <= line <= end and end - one.lineno < size:
+                    best, size = range(one.lineno, end + 1), end - one.lineno
+        return best
+
+    def offers(self) -> Offers:
+        """Return what a change may use."""
+        node = self.node
+        unused = _unused_in(node)
+        return Offers(names_in(node), _flags_in(node), _texts_in(node), unused, self.fields, self.conversions)
+
+    def _constant_defaults(self) -> dict[str, Any]:
+        return {name: one.value for name, one in _defaults_of(self.node) if isinstance(one, ast.Constant)}
+
+    def defaults(self) -> dict[str, Any]:
+        """Return by argument the defaults that are not what they were first."""
+        first = self._first_defaults
+        return {name: one for name, one in self._constant_defaults().items() if repr(one) != repr(first[name])}
+
+    def lines_of_defaults(self) -> list[int]:
+        """Return where constant defaults of arguments stand."""
+        return [one.lineno for _, one in _defaults_of(self.node) if isinstance(one, ast.Constant)]
+
+    def alone(self, path: str) -> types.CodeType:
+        """Compile an assignment as it is now, without the classes around it."""
+        module = ast.Module(body=[self.node], type_ignores=[])
+        return compile(ast.fix_missing_locations(module), path, "exec", dont_inherit=True)
+
+    def codes(self, path: str, flags: int) -> list[types.CodeType]:
+        """Compile the function as it is now, where it stands, and return its code and that of inner ones."""
+        node = self.node
+        for name in reversed(self.classes):
+            node = ast.ClassDef(name=name, bases=[], keywords=[], body=[node], decorator_list=[])
+            vars(node)["type_params"] = []  # Python 3.12 wants it
+            ast.copy_location(node, self.node)
+        module = ast.Module(body=[node], type_ignores=[])
+        ast.fix_missing_locations(module)
+        found = [compile(module, path, "exec", flags, dont_inherit=True)]
+        for code in found:  # which grows
+            found += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+        return found
+
+
+def functions_of(path: str) -> list[Function]:
+    """Return the outermost functions of a file, and the assignments of its modules and classes."""
+    with open(path, "rb") as file:  # noqa: PTH123 - tests replace much, and this the least
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        return []
+    tree = ast.parse(text)
+    found, fields, conversions = [*_outermost(tree.body, ())], _fields_in(tree), _conversions_in(tree)
+    for one in found:
+        one.fields, one.conversions = fields, conversions
+    return found
+
+
+def _fields_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for node in ast.walk(tree):
+        base, field = Offers.field_of(node)
+        if base not in ("", "self", "cls"):
+            found.setdefault(base, {}).setdefault(field, node)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):  # as in `"a" in body`
+            key = ast.Subscript(value=node.comparators[0], slice=node.left, ctx=ast.Load())
+            base, field = Offers.field_of(key)
+            if base:
+                found.setdefault(base, {}).setdefault(field, key)
+    return found
+
+
+def _conversions_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return by variable the functions that get nothing else somewhere in a file, as in `normalised(name)`."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+            variable = getattr(node.args[0], "id", "")
+            if variable and not node.keywords and not hasattr(builtins, node.func.id):
+                found.setdefault(variable, {}).setdefault(node.func.id, node.func)
+    return found
+
+
+def _outermost(body: Sequence[Any], classes: tuple[str, ...]) -> Iterator[Function]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _outermost(node.body, (*classes, node.name))
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield Function(node, classes)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if all(isinstance(one, ast.Name) for one in targets):
+                yield Function(node, classes)
+        elif isinstance(node, (ast.If, ast.Try, ast.With)):
+            yield from _outermost(node.body, classes)
+            yield from _outermost(getattr(node, "orelse", []), classes)
+
+
+def names_in(node: Any) -> list[str]:
+    """Return the arguments and variables of a function."""
+    names: dict[str, None] = {}
+    for one in ast.walk(node):
+        if isinstance(one, ast.arg):
+            names.setdefault(one.arg)
+        elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            names.setdefault(one.id)
+    return [*names][:_NAMES]
+
+
+def _defaults_of(node: Any) -> list[tuple[str, Any]]:
+    """Return the arguments of a function that have a default, each with the node of that; of others none."""
+    given = getattr(node, "args", None)
+    if given is None:
+        return []
+    plain = [*given.posonlyargs, *given.args]
+    pairs = [*zip(plain[len(plain) - len(given.defaults) :], given.defaults)]  # noqa: B905 - Python 3.8
+    pairs += zip(given.kwonlyargs, given.kw_defaults)  # noqa: B905
+    return [(name.arg, one) for name, one in pairs if one is not None]
+
+
+def _flags_in(node: Any) -> list[str]:
+    """Return the arguments of a function with a truth as their default, and its variables that hold one."""
+    names: dict[str, None] = {
+        name: None for name, one in _defaults_of(node) if isinstance(getattr(one, "value", None), bool)
+    }
+    for one in ast.walk(node):
+        if isinstance(one, ast.Assign) and isinstance(one.value, (ast.Compare, ast.BoolOp)):
+            names.update((target.id, None) for target in one.targets if isinstance(target, ast.Name))
+    return [*names][:_NAMES]
+
+
+def _unused_in(node: Any) -> list[str]:
+    """Return the variables of a function that are given a value and never used."""
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    used = {one.id for one in names if not isinstance(one.ctx, ast.Store)}
+    return [*dict.fromkeys(one.id for one in names if one.id not in used and not one.id.startswith("_"))][:_NAMES]
+
+
+def _texts_in(node: Any) -> list[str]:
+    texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    return [*dict.fromkeys(one for one in texts if one.isidentifier())]
