@@ -90,6 +90,8 @@ class Score(Record):
 _ROUNDING = 1e-9
 
 
+UNPASSABLE = "no submission passes it: "
+"""Begins the message of a lost test that nobody can pass."""
 PASSES_WITH = " -- the test passes with: "
 """In a guess, between a line and what it was changed to for a test to pass."""
 FURTHER_WITH = " -- the test gets further with: "

@@ -20,6 +20,7 @@ from groundup.domain.verdicts import PASSES_WITH, TRIED, Reason, Stage, TestResu
 from groundup.reports.edits import split_by_edits
 from groundup.reports.kinds import (
     MISNAMED,
+    NOBODY_PASSES,
     PRINTED,
     KindLoss,
     compared,
@@ -151,7 +152,10 @@ class _Place(NamedTuple):
 
 
 def grouped(tests: Iterable[TestResult]) -> tuple[CauseGroup, ...]:
-    """Group the lost ones of *tests* by cause, those of most tests first, of equal ones what a change mends."""
+    """Group the lost ones of *tests* by cause, those of most tests first, of equal ones what a change mends.
+
+    Last come tests that nobody passes.
+    """
     return _groups([one for one in tests if one.lost])
 
 
@@ -181,7 +185,12 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
             first=first.id,
         )
         groups.append(CauseGroup(cause, tuple(one for one, _ in group)))
-    return tuple(sorted(groups, key=lambda group: (-group.cause.tests, PASSES_WITH not in group.cause.probably)))
+    return tuple(sorted(groups, key=_rank))
+
+
+def _rank(group: CauseGroup) -> tuple[bool, int, bool]:
+    cause = group.cause
+    return cause.kind == NOBODY_PASSES, -cause.tests, PASSES_WITH not in cause.probably
 
 
 def _split(group: Sequence[tuple[TestResult, _Place]]) -> Iterable[list[tuple[TestResult, _Place]]]:

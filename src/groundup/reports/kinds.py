@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from groundup.domain.records import Record
-from groundup.domain.verdicts import Reason, Score, Stage, Status, TestResult, Verdict, counted
+from groundup.domain.verdicts import UNPASSABLE, Reason, Score, Stage, Status, TestResult, Verdict, counted
 
 NOT_RUN = "not run"
 """Of a test without a word, which has the kind of its attempt."""
+NOBODY_PASSES = "unpassable"
+"""Of a test that no submission passes, so that mending it is no choice."""
 PRINTED = "printed "
 """Begins a line of a demand that tells what a test printed."""
 _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -122,8 +124,8 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
     said = test.message.removeprefix("not collected: ")
     if test.kind == "dependency":
         return _of_dependency(said)
-    if not said:
-        return NOT_RUN
+    if not said or said.startswith(UNPASSABLE):
+        return NOBODY_PASSES if said else NOT_RUN
     error = service_error(test)
     guess = test.probably.partition("\n")[0] if _ANSWER_500.search(said) else ""
     if found := _by_message(error or said) or ("exception" if error else "") or _by_guess(guess):
@@ -232,6 +234,7 @@ def kinds_lost(causes: Iterable[tuple[str, int]], verdict: Verdict | None) -> tu
         counts = counts or Counter({silent: 0})
         brought = [(kind, tests, (1 - reward) * (tests / total if total else 1)) for kind, tests in counts.items()]
     found = [KindLoss(kind=kind, tests=tests, points=round(100 * share, 4)) for kind, tests, share in brought]
+    found = [one for one in found if one.kind != NOBODY_PASSES]
     return tuple(sorted(found, key=lambda one: (-one.points, -one.tests, one.kind)))
 
 

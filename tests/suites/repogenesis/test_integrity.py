@@ -10,6 +10,7 @@ from groundup.grading.library.report import Result
 from groundup.grading.services.install import InstalledService, StartCommand
 from groundup.grading.services.records import InstallOutcome, Readiness
 from groundup.grading.services.testing import TestRun
+from groundup.reports.causes import grouped, kinds_of
 from groundup.suites.repogenesis.coverage import covered
 from groundup.suites.repogenesis.observing import Observed
 from groundup.suites.repogenesis.strict import strict_verdict
@@ -43,10 +44,28 @@ def test_a_lost_test_is_lost_also_where_more_ran_than_the_record_counts(tmp_path
 def test_the_most_that_can_be_had_stands_beside_what_was_lost(tmp_path: Path) -> None:
     """Nobody looks for the cause of points that no service gets."""
     problem = java_problem(tmp_path / "data")
-    flawed = problem.but(task=problem.task.but(tests=problem.task.tests.but(most=11)))
+    flawed = problem.but(task=problem.task.but(tests=problem.task.tests.but(unpassable=("A#a",))))
     run = TestRun(results={NumberedTest.of("A#a"): Result(outcome="failed", message="no")})
 
     assert "11 of 12 is the most that can be had" in [one.message for one in judged(flawed, run).reasons]
+
+
+def test_what_nobody_passes_is_told_last_and_promises_no_points() -> None:
+    """Whoever mends by `why` begins with what can be mended."""
+    failed = Result(outcome="failed", message="assert 1 == 2", probably="app.py:1: x")
+    ids = ("t.py::test_a", "t.py::test_b", "t.py::test_c")
+    tests = TestRun(results={NumberedTest.of(one): failed for one in ids}).as_records(ids[:2])
+    verdict = Verdict(
+        status=Status.GRADED,
+        score=Score(numerator=1, denominator=4),
+        grader=GraderIdentity(name="strict", version="2"),
+    )
+    groups = grouped(tests)
+
+    assert [group.cause.first for group in groups] == ["t.py::test_c", "t.py::test_a"]
+    assert [group.cause.probably for group in groups] == ["app.py:1: x", ""]
+    assert groups[1].cause.said == "no submission passes it: assert 1 == 2"
+    assert [(one.kind, one.tests, one.points) for one in kinds_of(groups, verdict)] == [("wrong value", 1, 25.0)]
 
 
 @pytest.mark.parametrize(

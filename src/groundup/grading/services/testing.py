@@ -9,7 +9,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -18,7 +18,7 @@ from groundup.domain.digests import digest_bytes
 from groundup.domain.errors import InfrastructureError, SandboxError
 from groundup.domain.records import Record
 from groundup.domain.steps import at_step
-from groundup.domain.verdicts import TestResult
+from groundup.domain.verdicts import UNPASSABLE, TestResult
 from groundup.environments.requests import PythonEnvironment
 from groundup.grading.guesses import SecondTests
 from groundup.grading.last_words import PARTING_SIGNAL, LastWords, middle_cut, pytest_words, stop_of
@@ -79,22 +79,27 @@ class TestRun(Record):
                 counts[result.message] = counts.get(result.message, 0) + 1
         return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
-    def as_records(self) -> tuple[TestResult, ...]:
-        """Return one record per test that is known by name."""
-        return tuple(
-            TestResult(
+    def as_records(self, unpassable: Collection[str] = ()) -> tuple[TestResult, ...]:
+        """Return one record per test that is known by name.
+
+        Lost ones of *unpassable* say that no submission passes them, and lead to no line of this one.
+        """
+        records = []
+        for test, result in sorted(self.results.items()):
+            is_passable = str(test) not in unpassable
+            record = TestResult(
                 id=str(test),
                 outcome=result.outcome,
                 expected=True,
                 duration_s=result.duration_s,
-                message=result.message,
+                message=result.message if is_passable else f"{UNPASSABLE}{result.message}",
                 detail=result.detail,
                 demand=result.demand,
-                calls=result.calls,
-                probably=result.probably,
+                calls=result.calls if is_passable else "",
+                probably=result.probably if is_passable else "",
             )
-            for test, result in sorted(self.results.items())
-        )
+            records.append(record)
+        return tuple(records)
 
 
 class ServiceTesting(Closing):

@@ -32,8 +32,10 @@ _TEST_S = 0.1
 
 def is_the_most(problem: ServiceProblem, verdict: Verdict) -> bool:
     """Whether no service can pass more, so that the machine took nothing from this one."""
-    most = problem.task.tests.most
-    return verdict.complete and verdict.score is not None and most is not None and verdict.score.numerator >= most
+    tests = problem.task.tests
+    if not (verdict.complete and verdict.score is not None and tests.unpassable):
+        return False
+    return verdict.score.numerator >= tests.most
 
 
 class ServiceGrader(Grader):

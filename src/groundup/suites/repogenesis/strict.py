@@ -173,9 +173,8 @@ def _reasons(problem: ServiceProblem, observed: Observed, coverage: Coverage, pa
         reasons.append(reason(Stage.CRASH, f"the service {how} the tests; last words: {said}"))
     if observed.tests is not None and passed < problem.task.tests.count:
         reasons.append(_test_reason(problem, observed.tests, passed))
-        if (most := problem.task.tests.most) is not None:
-            count = problem.task.tests.count
-            reasons.append(reason(Stage.TEST, f"{most} of {count} is the most that can be had"))
+        if (hidden := problem.task.tests).unpassable:
+            reasons.append(reason(Stage.TEST, f"{hidden.most} of {hidden.count} is the most that can be had"))
         if answered and (errors := logged_errors(observed.service_log)):
             reasons.append(reason(Stage.TEST, f"the service has {errors}"))
     if answered and (sentence := coverage.shortfall()):
@@ -253,7 +252,7 @@ class RepoGenesisStrictGrader(ServiceGrader):
         verdict = strict_verdict(problem, observed, coverage, self._signature(task))
         return Graded(
             verdict=await with_lines(verdict.but(timings_s=timings), submission),
-            tests=observed.tests.as_records() if observed.tests else (),
+            tests=observed.tests.as_records(problem.task.tests.unpassable) if observed.tests else (),
             logs=_logs(observed, coverage, lifecycle.log_bytes),
             is_certain=observed.is_certain or is_the_most(problem, verdict),
         )

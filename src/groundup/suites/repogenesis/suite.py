@@ -452,7 +452,7 @@ def _row(problem: ServiceProblem) -> tuple[str, ...]:
         whether_here(problem),
         task.language,
         flag_kinds(problem.flags),
-        str(task.tests.count) if task.tests.most is None else f"{task.tests.most} of {task.tests.count}",
+        f"{task.tests.most} of {task.tests.count}" if task.tests.unpassable else str(task.tests.count),
         str(len(task.endpoints)),
         str(task.port),
         task.framework,

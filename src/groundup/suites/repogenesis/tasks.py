@@ -107,11 +107,16 @@ class HiddenTestFacts(SettingRecord):
     """The frozen facts of the hidden tests."""
 
     count: int = Field(ge=0, description="how many there are: the denominator of strict pass rates")
-    most: int | None = Field(default=None, ge=0, description="the most that a service can pass; None: all")
+    unpassable: tuple[str, ...] = Field(default=(), description="which of them no service passes, by pytest's ids")
     requirements: tuple[str, ...] = Field(default=(), description="what they import, besides pytest")
     python_path: tuple[str, ...] = Field(
         default=(), description="folders of the task that pytest puts on sys.path"
     )
+
+    @property
+    def most(self) -> int:
+        """How many a service can pass."""
+        return self.count - len(self.unpassable)
 
 
 class TaskLanguage(Record):
