@@ -160,8 +160,7 @@ class Afar:
         ]
         for one, kept in zip(again, lost.values()):  # noqa: B905 - Python 3.8
             one.lost_as(kept)
-        beside = [one.lines for one in passing]
-        suspicion = self._spectrum.suspicions((one.lines for one in again), beside)
+        spectrum = self._spectrum.Spectrum(again, passing)
         self._watchers.ask("rest")
         clock = SpentClock(self._watchers)
         bench = ServiceBench(self._watchers, self._source)
@@ -169,14 +168,12 @@ class Afar:
         suspects = self._suspects.Suspects(workshop.functions, self._source)
         found: dict[Any, list[tuple[str, int]]] = {}
         for one in again:
-            like = (other.lines for other in again if other.message == one.message)  # of one cause, it seems
-            own = self._spectrum.suspicions(like, beside)
-            places = suspects.of(one, self._spectrum.ranked(one.lines, own), own)
-            one.origin = next(iter(places), None)  # those that share it share a cause
-            found[one.key] = places
+            places = found[one.key] = suspects.of(one, spectrum.ranked(one), spectrum.of(one))
             if places:
                 yield one.key, "\n".join(self._shown(*place) for place in places)
-        for mend in workshop.mends(again, suspicion, self._spectrum.ranked, clock.now() + self._seconds):
+        for one in again:
+            one.origin = next(iter(found[one.key]), None)  # those that share it share a cause
+        for mend in workshop.mends(again, spectrum, clock.now() + self._seconds):
             for key in mend.tests:
                 told = self._origins.mended(mend, found.get(key, ()), self._tried, self._shown)
                 yield key, "\n".join(told)

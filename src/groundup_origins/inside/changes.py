@@ -177,6 +177,9 @@ def _variants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     if isinstance(node, ast.expr) and around.field in _VALUES and isinstance(around.parent, _GIVING):
         for wrap in around.scope.told:
             yield LESS, _WRAPS[wrap][1](node)
+    for other in around.scope.offers.given_as(_name_of(node, around)) if isinstance(node, ast.expr) else ():
+        if ast.dump(other) != ast.dump(node):
+            yield LESS, other
     if around.field in ("test", "ifs") and kind is not ast.Constant:
         if kind not in (ast.Compare, ast.UnaryOp):
             yield SLIP, ast.UnaryOp(op=ast.Not(), operand=node)
@@ -226,16 +229,22 @@ def _constants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
 
 def _at_hand(node: Any, around: _Around) -> Iterator[Any]:
     """Yield the fields of things in a function that are called as what gets a constant, as in `a=body["a"]`."""
-    parent = around.parent
-    if isinstance(parent, ast.Dict) and around.field == "values":
-        name = next((getattr(key, "value", "") for key, one in zip(parent.keys, parent.values) if one is node), "")  # noqa: B905
-    elif isinstance(parent, ast.Assign):
-        name = around.scope.offers.field_of(parent.targets[0])[1]
-    else:
-        name = getattr(parent, "arg", "")
+    name = _name_of(node, around)
     for thing, fields in around.scope.offers.fields.items() if name else ():
         if name in fields and thing in around.scope.offers.names:
             yield _but(fields[name], ctx=ast.Load())
+
+
+def _name_of(node: Any, around: _Around) -> str:
+    """Return the key, attribute or argument that gets a value; "" for others."""
+    parent = around.parent
+    if isinstance(parent, ast.Dict) and around.field == "values":
+        name = next((getattr(key, "value", "") for key, one in zip(parent.keys, parent.values) if one is node), "")  # noqa: B905
+    elif isinstance(parent, ast.Assign) and around.field == "value":
+        name = around.scope.offers.field_of(parent.targets[0])[1]
+    else:
+        name = getattr(parent, "arg", "")
+    return name if isinstance(name, str) else ""
 
 
 def _told(value: Any, wrong: Any, right: Any) -> Iterator[Any]:
@@ -308,21 +317,32 @@ def _reads(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         for twin in _TWINS.get(name, ()):
             yield SLIP, _but(node, attr=twin) if isinstance(node, ast.Attribute) else _but(node, id=twin)
         return
-    if isinstance(around.parent, (ast.BinOp, ast.Compare, ast.Call, ast.Subscript, ast.Slice, ast.Return)):
-        for kind in (ast.Add, ast.Sub):
-            yield LESS, ast.BinOp(left=node, op=kind(), right=_constant(1))
-    if isinstance(node, ast.Name):
-        known = around.scope.offers.conversions.get(node.id, {})
-        for name in [*known][:_NAMES] if around.field in ("args", "left", "comparators", "value") else ():
-            yield LESS, ast.Call(func=known[name], args=[node], keywords=[])
-        for name in around.scope.offers.names:
-            if name != node.id:
-                yield CRUDE, ast.Name(id=name, ctx=ast.Load())
+    yield from _one_off(node, around)
+    yield from _converted(node, around)
+    for name in around.scope.offers.names if isinstance(node, ast.Name) else ():
+        if name != node.id:
+            yield CRUDE, ast.Name(id=name, ctx=ast.Load())
     for other in _other_fields(node, around.scope):
         yield LESS, _but(node, attr=other)
 
 
+def _one_off(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    """Yield a number with one more and one less, as far as its place lets it be one."""
+    if isinstance(around.parent, _COUNTING):
+        for kind in (ast.Add, ast.Sub):
+            yield LESS, ast.BinOp(left=node, op=kind(), right=_constant(1))
+
+
+def _converted(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    """Yield what other functions of the file make of a variable, or of another part of the same thing."""
+    known = around.scope.offers.conversions_of(node)
+    for name in [*known][:_NAMES] if around.field in ("args", "left", "comparators", "value", "values") else ():
+        yield LESS, ast.Call(func=known[name], args=[node], keywords=[])
+
+
 def _parts(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    if isinstance(node.ctx, ast.Load):
+        yield from _converted(node, around)
     for other in _other_fields(node, around.scope) if isinstance(node.ctx, ast.Load) else ():
         yield LESS, _but(node, slice=_constant(other))
 
@@ -406,6 +426,10 @@ def _calls(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         yield LESS, function.value  # without the method
     if len(given) == 1 and not node.keywords and not is_open:
         yield LESS, given[0]
+    if getattr(function, "id", "") == "len":
+        yield from _one_off(node, around)
+    for other in around.scope.offers.calls_like(node):
+        yield LESS, other
     for at in range(1, 1 if is_open else min(len(given), _NAMES)):
         yield LESS, _but(node, args=[*given[: at - 1], given[at], given[at - 1], *given[at + 1 :]])
     for name in around.scope.offers.names:
@@ -455,6 +479,7 @@ _WRAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
 }
 """What is done to a value, and to the part of a tree that gives it."""
+_COUNTING = (ast.BinOp, ast.AugAssign, ast.Compare, ast.Call, ast.Subscript, ast.Slice, ast.Return)
 _VALUES = ("value", "values", "args", "elts")
 _GIVING = (ast.Return, ast.Assign, ast.AnnAssign, ast.Call, ast.Dict, ast.keyword, ast.Yield, ast.List, ast.Tuple)
 

@@ -15,13 +15,17 @@ from typing import Any, NamedTuple
 _LARGEST = 512 * 1024
 _NAMES = 6
 """Variables of a function that are tried in the place of one."""
+_ALIKE = 4
+"""Calls of one function, or values of one name, that a file offers."""
 
 
 class Offers(NamedTuple):
     """What a function and its file offer to a change."""
 
     names: Sequence[str]
-    """Arguments and variables of the function."""
+    """Arguments and variables of the function, the first ones."""
+    own: frozenset[str]
+    """All of them."""
     flags: Sequence[str]
     """Those that are true or false."""
     texts: Sequence[str]
@@ -31,7 +35,30 @@ class Offers(NamedTuple):
     fields: Mapping[str, Mapping[str, Any]]
     """Which keys and attributes things of a name have in the file, each as a tree."""
     conversions: Mapping[str, Mapping[str, Any]]
-    """Which functions get nothing but a variable of a name in the file, each as a tree."""
+    """Which functions get nothing but a variable of a name in the file, or a part of one thing, each as a tree."""
+    calls: Mapping[str, Mapping[str, Any]]
+    """How each function and method is called in the file."""
+    given: Mapping[str, Mapping[str, Any]]
+    """What keys, attributes and arguments of a name get in the file."""
+    shared: frozenset[str]
+    """Names that the whole file knows."""
+
+    def knows(self, node: Any) -> bool:
+        """Say whether the function has all variables of a tree."""
+        return used_in(node) <= self.own | self.shared
+
+    def conversions_of(self, node: Any) -> Mapping[str, Any]:
+        """Return the functions that get such a variable, or another part of the same thing, elsewhere."""
+        return self.conversions.get(_holder(node), {})
+
+    def calls_like(self, call: Any) -> Sequence[Any]:
+        """Return other calls of what a call calls."""
+        same = ast.dump(call)
+        return [one for text, one in self.calls.get(_called(call), {}).items() if text != same and self.knows(one)]
+
+    def given_as(self, name: str) -> Sequence[Any]:
+        """Return what a key, attribute or argument of a name gets elsewhere."""
+        return [one for one in self.given.get(name, {}).values() if self.knows(one)]
 
     @staticmethod
     def field_of(node: Any) -> tuple[str, str]:
@@ -58,10 +85,8 @@ class Function:
         self.first: int = min([node.lineno, *(one.lineno for one in decorators)])
         self.last: int = node.end_lineno
         self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and self.is_assignment}
-        self.fields: Mapping[str, Mapping[str, Any]] = {}
-        """Which keys and attributes things of a name have in its file."""
-        self.conversions: Mapping[str, Mapping[str, Any]] = {}
-        """Which functions get nothing but a variable of a name in its file."""
+        self.beside: dict[str, Any] = {}
+        """What its file offers to each of its functions."""
         self.made: list[Any] = []
         self.made_for: Any = None
         """For which test these changes were made."""
@@ -82,8 +107,15 @@ class Function:
     def offers(self) -> Offers:
         """Return what a change may use."""
         node = self.node
-        unused = _unused_in(node)
-        return Offers(names_in(node), _flags_in(node), _texts_in(node), unused, self.fields, self.conversions)
+        own = names_in(node)
+        return Offers(
+            names=own[:_NAMES],
+            own=frozenset(own),
+            flags=_flags_in(node),
+            texts=_texts_in(node),
+            unused=_unused_in(node),
+            **self.beside,
+        )
 
     def _constant_defaults(self) -> dict[str, Any]:
         return {name: one.value for name, one in _defaults_of(self.node) if isinstance(one, ast.Constant)}
@@ -124,9 +156,16 @@ def functions_of(path: str) -> list[Function]:
     if len(text) > _LARGEST:
         return []
     tree = ast.parse(text)
-    found, fields, conversions = [*_outermost(tree.body, ())], _fields_in(tree), _conversions_in(tree)
+    found = [*_outermost(tree.body, ())]
+    beside = {
+        "fields": _fields_in(tree),
+        "conversions": _conversions_in(tree),
+        "calls": _calls_in(tree),
+        "given": _given_in(tree),
+        "shared": _shared_in(tree),
+    }
     for one in found:
-        one.fields, one.conversions = fields, conversions
+        one.beside = beside
     return found
 
 
@@ -145,14 +184,86 @@ def _fields_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _conversions_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return by variable the functions that get nothing else somewhere in a file, as in `normalised(name)`."""
+    """Return the functions that get nothing else somewhere in a file, by what that is."""
     found: dict[str, dict[str, Any]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
-            variable = getattr(node.args[0], "id", "")
-            if variable and not node.keywords and not hasattr(builtins, node.func.id):
-                found.setdefault(variable, {}).setdefault(node.func.id, node.func)
+            holder = _holder(node.args[0])
+            if holder and not node.keywords and not hasattr(builtins, node.func.id):
+                found.setdefault(holder, {}).setdefault(node.func.id, node.func)
     return found
+
+
+def _holder(node: Any) -> str:
+    """Return a variable, or that of which a node is a part; "" for others."""
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return ast.dump(node.value)
+    return str(getattr(node, "id", ""))
+
+
+def _calls_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return the calls of a file by what is called, of a method by its name alone."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) and (node.args or node.keywords):
+            _keep(found, _called(node), node)
+    return found
+
+
+def _called(call: Any) -> str:
+    """Return the name of what is called."""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def _given_in(tree: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return what keys, attributes and named arguments get in a file, but for literals."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in ast.walk(tree):
+        pairs: Any = ()
+        if isinstance(node, ast.Dict):
+            pairs = [(getattr(key, "value", None), value) for key, value in zip(node.keys, node.values)]  # noqa: B905
+        elif isinstance(node, ast.keyword):
+            pairs = [(node.arg, node.value)]
+        elif isinstance(node, ast.Assign):
+            pairs = [(Offers.field_of(one)[1], node.value) for one in node.targets]
+        for name, value in pairs:
+            if isinstance(name, str) and name and not isinstance(value, ast.Constant):
+                _keep(found, name, value)
+    return found
+
+
+def _keep(found: dict[str, dict[str, Any]], name: str, node: Any) -> None:
+    some = found.setdefault(name, {})
+    if len(some) < _ALIKE:
+        some.setdefault(ast.dump(node), node)
+
+
+def _shared_in(tree: Any) -> frozenset[str]:
+    """Return the names that a module defines and imports, and Python's own."""
+    names = {*dir(builtins)}
+    for node in ast.walk(ast.Module(body=[_header(one) for one in tree.body], type_ignores=[])):
+        if isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+    return frozenset(names)
+
+
+def _header(node: Any) -> Any:
+    """Return a definition without what is in it; others as they are."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return ast.ClassDef(name=node.name, bases=[], keywords=[], body=[], decorator_list=[])
+    return node
+
+
+def used_in(node: Any) -> frozenset[str]:
+    """Return the variables of a tree that it does not make itself."""
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    made = {one.id for one in names if isinstance(one.ctx, ast.Store)}
+    made |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+    return frozenset(one.id for one in names if one.id not in made)
 
 
 def _outermost(body: Sequence[Any], classes: tuple[str, ...]) -> Iterator[Function]:
@@ -178,7 +289,7 @@ def names_in(node: Any) -> list[str]:
             names.setdefault(one.arg)
         elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
             names.setdefault(one.id)
-    return [*names][:_NAMES]
+    return [*names]
 
 
 def _defaults_of(node: Any) -> list[tuple[str, Any]]:

@@ -13,12 +13,11 @@ import functools
 import itertools
 import json
 import os
-import re
 import select
 import signal
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 _LINES = 80
@@ -34,7 +33,6 @@ _FUTURE = functools.reduce(
 )
 _MISHAPS = ("NameError", "UnboundLocalError", "TypeError", "SyntaxError")
 """How tests fail by a change that does not fit."""
-_DIGITS = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _PATIENCE_S = 0.05
 """Processor time of a trial, besides a multiple of what the test took."""
 _SLOW_S = 0.3
@@ -61,7 +59,7 @@ class Mend:
         self.passes = passes
         """Whether they do; else the first one fails later, with something else."""
         self.is_likely = is_likely
-        """Whether the failure told it, or it is a slip that cost several tests; others may make up for a fault."""
+        """Whether the failure told it, or it is a slip that cost several, and all; others may hide a fault."""
 
 
 class LocalBench:
@@ -114,19 +112,19 @@ class Workshop:
         self._passing = passing
         self._files: dict[str, list[Any]] = {}
         self._donors: dict[str, list[Any]] = {}
+        self.turned: dict[tuple[str, int], list[tuple[str, int]]] = {}
+        """By lost test: lines where a change makes it pass that costs others."""
 
-    def mends(
-        self, lost: Sequence[Any], suspicion: Mapping[Any, float], rank: Any, until: float
-    ) -> Iterator[Mend]:
+    def mends(self, lost: Sequence[Any], spectrum: Any, until: float) -> Iterator[Mend]:
         """Yield changes that mend lost tests, until none is left or the time is over."""
         left = list(lost)
         while self._clock.now() < until:
             first = next((one for one in left if one.lines), None)
             if first is None:
                 return
-            kinds = len({_kind(one) for one in left})
+            kinds = len({one.cause for one in left})
             share = (until - self._clock.now()) / min(kinds, _GROUPS)
-            lines = rank(first.lines, suspicion)
+            lines, suspicion = spectrum.ranked(first), spectrum.of(first)
             is_flat = suspicion.get(lines[0]) == suspicion.get(lines[-1]) and len(lines) > _LINES
             found = self._mend(first, left, lines, self._clock.now() + share, is_flat=is_flat)
             if found is not None:
@@ -134,7 +132,7 @@ class Workshop:
             if found is not None:
                 left = [one for one in left if one.key not in found.tests]
             else:
-                left = [one for one in left if not one.lines or _kind(one) != _kind(first)]
+                left = [one for one in left if not one.lines or one.cause != first.cause]
 
     def _mend(
         self, first: Any, left: Sequence[Any], lines: Sequence[Any], until: float, *, is_flat: bool
@@ -258,6 +256,7 @@ class Workshop:
             made = [*self._module.changes_of(function, first.pairs, first.words)]
             made += self._missing.kept(self._module, function, self._files[path])
             made += self._missing.inserted(self._module, function, self._donors[path])
+            made += self._missing.repeated(self._module, function, self._files[path])
             if first.raises and not function.is_assignment:
                 lost, passing = self._states(path, function, [first]), self._states(path, function, self._passing)
                 made += self._missing.by_state(self._module, function, first.raises, lost, passing)
@@ -312,16 +311,19 @@ class Workshop:
 
         patience = self._patience(first, *witnesses, *others)
         said = self._bench.tried(trials, len(witnesses) + len(others), patience)
+        passes = bool(said) and said[0] is None
         if len(said) <= len(witnesses) or any(one is not None for one in said[1 : len(witnesses) + 1]):
+            if passes:
+                self.turned.setdefault(first.key, []).append((path, change.line))
             return None
-        passes = said[0] is None
         if not passes and not (change.tier == self._module.STATE and self._is_later(said[0], first)):
             return None
         mended = [one.key for one, failed in zip(others[1:], said[len(witnesses) + 1 :]) if failed is None]  # noqa: B905
         change.swap()
         words = change.words()
         change.swap()
-        is_likely = passes and change.tier <= (self._module.SLIP if mended else self._module.TOLD)
+        is_whole = mended and len(mended) == len(others) - 1
+        is_likely = passes and change.tier <= (self._module.SLIP if is_whole else self._module.TOLD)
         return Mend(path, change.line, words, [first.key, *mended], passes=passes, is_likely=is_likely)
 
     @contextlib.contextmanager
@@ -357,11 +359,6 @@ class Workshop:
         with contextlib.suppress(BaseException):
             item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
         return failed
-
-
-def _kind(one: Any) -> Any:
-    """Return what lost tests of one cause probably share."""
-    return one.origin or _DIGITS.sub("#", one.message)[:80]
 
 
 def _is_in(line: Any, path: str, function: Any) -> bool:

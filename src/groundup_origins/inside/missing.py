@@ -7,7 +7,6 @@ only, and works on Python 3.8 to 3.13.
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +18,8 @@ _TURNS = 24
 """Conditions by what lost tests alone give."""
 _SHELVES = 4
 """Lists of a file in which a function may lack to keep what it makes."""
+_STATEMENTS = 12
+"""Plain statements of other functions, and of other blocks, that are tried in one function."""
 _WAYS_OUT = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 
 
@@ -57,8 +58,8 @@ def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[An
     """Yield changes that put a statement before one of a function; *given*: of the functions of its file."""
     if function.is_assignment:
         return
-    own = function.offers().names
-    known = {*own, *dir(builtins), *_names(function.node)}
+    offers = function.offers()
+    own, known = offers.names, offers.own | offers.shared
     found: dict[str, tuple[int, Any]] = {}
     for one in given:
         if len(found) >= _MOST:
@@ -71,11 +72,59 @@ def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[An
             yield _before(changes, parent, field, number, statement, tier)
 
 
+def repeated(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
+    """Yield changes that repeat a plain statement of a function in another of its blocks, or one of the *others*.
+
+    Those come first that use what the function makes and does not use.
+    """
+    if function.is_assignment:
+        return
+    offers = function.offers()
+    found: dict[str, Any] = {}
+    for other in [function, *(one for one in others if one is not function and one.classes == function.classes)]:
+        for statement in _plain(other.node) if not other.is_assignment else ():
+            for one in _fitted(statement, offers):
+                found.setdefault(ast.dump(one), one)
+    first = sorted(found.values(), key=lambda one: not _names(one) & {*offers.unused})[:_STATEMENTS]
+    for parent, field, number in _slots(function.node):
+        block = getattr(parent, field)
+        for one in first:
+            if block[number] is not one and (number == 0 or block[number - 1] is not one):
+                yield _before(changes, parent, field, number, one, changes.LESS)
+
+
+def _plain(node: Any) -> Iterator[Any]:
+    """Yield the statements of a function that change something, more than a variable, and hold no others."""
+    for one in ast.walk(node):
+        is_call = isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)
+        is_set = isinstance(one, ast.Assign) and not isinstance(one.targets[0], ast.Name)
+        if is_call or is_set or isinstance(one, ast.AugAssign):
+            yield one
+
+
+def _fitted(statement: Any, offers: Any) -> Iterator[Any]:
+    """Yield a statement where a function has its variables, else with its one other replaced by what is unused."""
+    strange = _names(statement) - offers.own - offers.shared
+    if not strange:
+        yield statement
+    elif len(strange) == 1:
+        for name in offers.unused:
+            yield _renamed(statement, strange, name)
+
+
+def _renamed(statement: Any, strange: frozenset[str], name: str) -> Any:
+    new = copy.deepcopy(statement)
+    for one in ast.walk(new):
+        if isinstance(one, ast.Name) and one.id in strange:
+            one.id = name
+    return new
+
+
 def kept(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
     """Yield changes that add what a function makes to a list that it or one of the *others* of its file reads."""
     if function.is_assignment:
         return
-    known = _names(function.node) | {*function.offers().names}
+    known = function.offers().own | function.offers().shared
     shelves: dict[str, Any] = {}
     for other in others:
         for node in ast.walk(other.node):
@@ -92,18 +141,14 @@ def kept(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
             yield _before(changes, parent, field, number, ast.copy_location(add, before), changes.SLIP)
 
 
-def _fitting(changes: Any, donor: Donor, known: set[str], own: Sequence[str]) -> Iterator[tuple[int, Any]]:
+def _fitting(changes: Any, donor: Donor, known: frozenset[str], own: Sequence[str]) -> Iterator[tuple[int, Any]]:
     """Yield a statement as it is where a function has its names, else with its one other name replaced."""
     strange = donor.names - known
     if not strange:
         yield (changes.LESS if donor.names else changes.CRUDE), donor.statement
     elif len(strange) == 1:
         for name in own[:_RENAMED]:
-            new = copy.deepcopy(donor.statement)
-            for one in ast.walk(new):
-                if isinstance(one, ast.Name) and one.id in strange:
-                    one.id = name
-            yield changes.LESS, new
+            yield changes.LESS, _renamed(donor.statement, strange, name)
 
 
 def _names(node: Any) -> frozenset[str]:

@@ -52,6 +52,8 @@ _MEMORY = 256 * 1024**2
 _EXPECTED = re.compile(r"DID NOT RAISE (?:<class ')?([\w.]+)|expected inside pytest\.raises\((\w+)")
 _QUOTED = re.compile(r"'([^'\n]{1,60})'|\"([^\"\n]{1,60})\"|[?&](\w+)=")
 _WORDS = 40
+_FILLED = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+"""What differs between messages of one cause."""
 _STATEMENT_LINES = 5
 """Of a statement, after the first one, that are shown."""
 
@@ -142,6 +144,11 @@ class Rerun:
         self.words: Sequence[str] = ()
         self.origin: tuple[str, int] | None = None
         """Where its wrong value came from, by the values that functions returned."""
+
+    @property
+    def cause(self) -> Any:
+        """What lost tests of one cause probably share."""
+        return self.origin or _FILLED.sub("#", self.message)[:80]
 
     def lost_as(self, test: LostItem) -> None:
         """Take over what was said of the test when it was lost."""
@@ -243,16 +250,16 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], S
     spectrum, suspects, functions, changes, missing, live, mends = ran.helpers
     now = clock.now()
     passing = [*_passing(ran, clock, now + _OF_PASSING * (until - now))]
-    suspicion = spectrum.suspicions((one.lines for one in again), (one.lines for one in passing))
+    seen = spectrum.Spectrum(again, passing)
     bench = mends.LocalBench(live.LiveCode(ran.is_own), clock)
     workshop = mends.Workshop(functions, changes, missing, bench, passing, clock)
     told = suspects.Suspects(workshop.functions, str)
-    found = {one.key: told.of(one, spectrum.ranked(one.lines, suspicion), suspicion) for one in again}
+    found = {one.key: told.of(one, seen.ranked(one), seen.of(one)) for one in again}
     for key, places in found.items():
         if places:
             yield key, [shown(*place) for place in places]
     again += [Rerun(one, {}) for one in ran.lost if one.key not in found]
-    for mend in workshop.mends(again, suspicion, spectrum.ranked, until):
+    for mend in workshop.mends(again, seen, until):
         for key in mend.tests:
             yield key, mended(mend, found.get(key, ()), ran.tried, shown)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 _EVENTS = 2000
@@ -94,23 +94,40 @@ def state_of(frame: types.FrameType) -> Any:
     return frozenset(found)
 
 
-def suspicions(lost: Iterable[Iterable[Any]], passing: Iterable[Iterable[Any]]) -> dict[Any, float]:
-    """Return for each line that lost tests run how suspicious it is, by Ochiai's formula: 0 to 1."""
-    failed, passed, tests = _counted(lost), _counted(passing), 0
-    tests = failed.pop(None, 0)
-    return {line: number / math.sqrt(tests * (number + passed.get(line, 0))) for line, number in failed.items()}
+class Spectrum:
+    """How suspicious lines are, among lost tests that seem to have one cause and among all."""
+
+    def __init__(self, lost: Sequence[Any], passing: Sequence[Any]) -> None:
+        self._lost = lost
+        self._passed = _counted(one.lines for one in passing)
+        self._found: dict[Any, dict[Any, float]] = {}
+
+    def of(self, test: Any) -> Mapping[Any, float]:
+        """Return for each line that a lost test ran how suspicious it is: 0 to 1."""
+        if test.cause not in self._found:
+            same = self._suspicions([one for one in self._lost if one.cause == test.cause])
+            every = self._suspicions(self._lost)
+            self._found[test.cause] = {line: max(one, every[line]) for line, one in same.items()}
+        return self._found[test.cause]
+
+    def ranked(self, test: Any) -> list[Any]:
+        """Return the lines of a test, the most suspicious first; of equal ones those that ran last."""
+        suspicion = self.of(test)
+        return sorted(test.lines, key=lambda line: (-round(suspicion.get(line, 0.0), 3), -test.lines[line]))
+
+    def _suspicions(self, lost: Sequence[Any]) -> dict[Any, float]:
+        """Return how suspicious lines are by Ochiai's formula."""
+        passed, tests = self._passed, len(lost)
+        return {
+            line: number / math.sqrt(tests * (number + passed.get(line, 0)))
+            for line, number in _counted(one.lines for one in lost).items()
+        }
 
 
 def _counted(tests: Iterable[Iterable[Any]]) -> dict[Any, int]:
-    """Return how many tests run each line, and below None how many tests there are."""
-    counts: dict[Any, int] = {None: 0}
+    """Return how many tests run each line."""
+    counts: dict[Any, int] = {}
     for lines in tests:
-        counts[None] += 1
         for line in lines:
             counts[line] = counts.get(line, 0) + 1
     return counts
-
-
-def ranked(lines: Mapping[Any, int], suspicion: Mapping[Any, float]) -> list[Any]:
-    """Return the lines of one test, the most suspicious first; of equal ones those that ran last."""
-    return sorted(lines, key=lambda line: (-round(suspicion.get(line, 0.0), 3), -lines[line]))

@@ -167,6 +167,59 @@ def posted(box, word):
 
 def words_in(box):
     return [letter["word"] for letter in box["letters"]]
+
+class Address:
+    def __init__(self, parts):
+        self.parts = parts
+
+    def host(self):
+        return spelt(self.parts.host)
+
+    def user(self):
+        return self.parts.user
+
+def cut(text, mark):
+    return text.split(mark.strip())
+
+def cut_again(text, mark):
+    return text.split(mark)
+
+def account(name, salt):
+    return {"name": name, "key": spelt(name + salt)}
+
+def share(name, salt):
+    return {"key": name or None, "owner": salt}
+
+def ends_of(words):
+    at, ends = 0, []
+    for word in words:
+        at += len(word)
+        ends.append(at)
+    return ends
+
+class Drawer:
+    def __init__(self):
+        self.kept = {}
+
+    def add(self, key, value):
+        place = self.kept.setdefault(key, {})
+        place["value"] = value
+
+    def change(self, key, value):
+        here = self.kept[key]
+        return key
+
+def settled(rows, bound):
+    open_rows, large = {*rows}, []
+    for row in rows:
+        if row > bound:
+            large.append(row)
+            open_rows.discard(row)
+            continue
+        if row == bound:
+            continue
+        open_rows.discard(row)
+    return sorted(open_rows), large
 '''
 DRIVER = """
 import importlib.util, json, sys
@@ -211,13 +264,12 @@ lost, passing = map(lambda name: [ran(code) for code in given[name]], ("lost", "
 for one in lost:
     one.pairs = [(pair[0], pair[1]) for pair in given.get("pairs", [])]
     one.message, one.raises = one.key[0], given.get("raises", "")
-suspicion = spectrum.suspicions([one.lines for one in lost], [one.lines for one in passing])
 lines = open(lib.__file__).read().splitlines()
 for one in lost:
     one.origin = (lib.__file__, lines.index(given["origin"]) + 1) if "origin" in given else None
 clock = origins.ChildClock()
 workshop = mends.Workshop(functions, changes, missing, mends.LocalBench(live.LiveCode(own), clock), passing, clock)
-for mend in workshop.mends(lost, suspicion, spectrum.ranked, clock.now() + 60):
+for mend in workshop.mends(lost, spectrum.Spectrum(lost, passing), clock.now() + 60):
     told = [lines[mend.line - 1].strip(), mend.words, str(len(mend.tests)), *([] if mend.passes else ["further"])]
     print(" | ".join(told))
 """
@@ -406,11 +458,54 @@ def test_the_function_that_made_the_wrong_value_is_changed_first(tmp_path: Path,
             [],
             "return text[len(name):] | return text[len(name) + 1:]",
         ),
+        (
+            ["import types\nassert lib.Address(types.SimpleNamespace(user='ba')).user() == 'ab'"],
+            [],
+            "return self.parts.user | return spelt(self.parts.user)",
+        ),
+        (
+            ["assert lib.cut_again('a-b', ' - ') == ['a', 'b']"],
+            ["assert lib.cut_again('a-b', '-') == ['a', 'b']"],
+            "return text.split(mark) | return text.split(mark.strip())",
+        ),
+        (
+            ["assert lib.share('ba', '') == {'key': 'ab', 'owner': ''}"],
+            [],
+            """return {"key": name or None, "owner": salt} | return {'key': spelt(name + salt), 'owner': salt}""",
+        ),
+        (
+            ["assert lib.ends_of(['ab', 'c']) == [3, 5]"],
+            ["assert lib.ends_of([]) == []"],
+            "at += len(word) | at += len(word) + 1",
+        ),
+        (
+            ["d = lib.Drawer(); d.add('a', 1); d.change('a', 2); assert d.kept == {'a': {'value': 2}}"],
+            ["d = lib.Drawer(); d.add('a', 1); assert d.kept == {'a': {'value': 1}}"],
+            "return key | before it: here['value'] = value",
+        ),
+        (
+            ["assert lib.settled([1, 2, 3], 2) == ([], [3])"],
+            ["assert lib.settled([1], 2) == ([], [])"],
+            "continue | before it: open_rows.discard(row)",
+        ),
     ],
-    ids=["default", "await", "order of calls", "unused variable", "conversion", "bound"],
+    ids=[
+        "default",
+        "await",
+        "order of calls",
+        "unused variable",
+        "conversion",
+        "bound",
+        "conversion of a part",
+        "call elsewhere",
+        "value of the same key",
+        "length",
+        "statement of a sibling",
+        "statement of a branch",
+    ],
 )
 def test_what_authors_forget_is_tried(tmp_path: Path, lost: list[str], passing: list[str], told: str) -> None:
-    """A default, an `await`, the order of two calls, a variable that nothing asks, one more."""
+    """A default, an `await`, the order of two calls, what nothing asks, one more, what stands elsewhere."""
     pairs = [["a;b.", "a, b."]] if "joined" in lost[0] else []
     assert _mends(tmp_path, lost, passing, pairs=pairs) == [f"{told} | 1"]
 

@@ -3,9 +3,9 @@
 import reprlib
 import sys
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, SimpleNamespace
 
-from groundup_origins.inside.spectrum import LineTracer, ranked, suspicions
+from groundup_origins.inside.spectrum import LineTracer, Spectrum
 
 
 def checked(word: str) -> bool:
@@ -28,16 +28,30 @@ def _ran(word: str) -> dict[tuple[CodeType, int], int]:
     return lines.last
 
 
+def _test(word: str, cause: str = "") -> SimpleNamespace:
+    return SimpleNamespace(lines=_ran(word), cause=cause)
+
+
+def _line(below: int) -> int:
+    return checked.__code__.co_firstlineno + below
+
+
 def _below(line: int) -> int:
     return line - checked.__code__.co_firstlineno
 
 
 def test_the_line_that_lost_tests_alone_run_stands_out() -> None:
     """It comes first, then those that fewer passing tests run, of equal ones the last that ran."""
-    lost, passing = [_ran("maybe")], [_ran("yes"), _ran("nothing")]
-    suspicion = suspicions(lost, passing)
-    assert [_below(line) for _, line in ranked(lost[0], suspicion)] == [5, 4, 2]
-    assert round(suspicion[checked.__code__, checked.__code__.co_firstlineno + 4], 3) == 0.707
+    lost = _test("maybe")
+    seen = Spectrum([lost], [_test("yes"), _test("nothing")])
+    assert [_below(line) for _, line in seen.ranked(lost)] == [5, 4, 2]
+    assert round(seen.of(lost)[checked.__code__, _line(4)], 3) == 0.707
+
+
+def test_tests_that_are_lost_for_something_else_take_no_suspicion_away() -> None:
+    """Those of one cause are compared with passing ones alone, too."""
+    lost, other = _test("maybe"), [_test("no", cause="network") for _ in range(9)]
+    assert Spectrum([lost, *other], [_test("yes")]).of(lost)[checked.__code__, _line(5)] == 1
 
 
 class Boat:

@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from groundup_origins.inside.functions import functions_of
-from groundup_origins.inside.spectrum import LineTracer, ranked, suspicions
+from groundup_origins.inside.spectrum import LineTracer, Spectrum
 from groundup_origins.inside.suspects import Suspects, steps_to
 
 LIBRARY = """
@@ -70,12 +70,13 @@ def _ran(module: ModuleType, function: str, *given: object, origin: int = 0) -> 
         pass
     finally:
         sys.settrace(before)
-    return SimpleNamespace(lines=lines.last, origin=(module.__file__, origin) if origin else None, message="")
+    place = (module.__file__, origin) if origin else None
+    return SimpleNamespace(lines=lines.last, origin=place, message="", cause=place)
 
 
 def _told(module: ModuleType, lost: SimpleNamespace, *passing: SimpleNamespace) -> list[int]:
-    suspicion = suspicions([lost.lines], [one.lines for one in passing])
-    found = Suspects(functions_of, str).of(lost, ranked(lost.lines, suspicion), suspicion)
+    seen = Spectrum([lost], passing)
+    found = Suspects(functions_of, str).of(lost, seen.ranked(lost), seen.of(lost))
     assert {path for path, _ in found} == {module.__file__}
     return [line for _, line in found]
 
