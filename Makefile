@@ -37,11 +37,11 @@ demo: $(DEMO_STAMP)
 wheel: $(DEMO_STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# Which tests, as pytest takes them: make test TESTS=tests/cli. Two workers more than processors, for tests wait half of the time.
+# Which tests, as pytest takes them: make test TESTS=tests/cli. Three workers more than processors, for tests wait half of the time.
 # CI gives up to AGAIN tests that failed another try.
 TESTS ?=
 AGAIN ?=
-WORKERS ?= $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n < 7 ? n + 2 : 8)))
+WORKERS ?= $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n < 6 ? n + 3 : 8)))
 test: setup
 	@! command -v chromium > /dev/null || $(MAKE) --no-print-directory $(BROWSER_STAMP) \
 	    || echo "what drives a browser cannot be installed here: the tests of pages are skipped"
