@@ -224,3 +224,13 @@ def test_output_goes_before_settings_wherever_both_are_given(settings: Settings,
     assert all(one.last_oracle is not None for one in listed)
     with pytest.raises(groundup.UsageError, match="setting python: must be a minor version of Python"):
         groundup.run(TWO, "oracle", settings=settings, python="three")
+
+
+def test_two_runs_of_one_name_are_refused(tmp_path: Path) -> None:
+    """The second would go on with the first one's folder."""
+    config = tmp_path / "matrix.toml"
+    config.write_text('[[run]]\nsuite = "toy"\nagent = "nop"\n' * 2)
+    with pytest.raises(
+        groundup.UsageError, match="two runs would be called 'toy-nop'; give their tables a `name`"
+    ):
+        read_matrix(config)

@@ -1,6 +1,7 @@
 """Evaluating, running, resuming and grading again, as people do it."""
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -198,10 +199,12 @@ def test_cleaning_asks_first(groundup: Groundup, tmp_path: Path, monkeypatch: py
     groundup("run", TWO, "-a", "oracle", "--run-id", "r")
     assert groundup("clean", "-y").code == 0
     assert (tmp_path / "runs" / "r").exists()
+    assert groundup("clean", "--older-than", "1d", "-y").err == "groundup: nothing to remove\n"
     ended = groundup("clean", "--older-than", "0s")
     assert ended.code == 2
-    assert "--yes" in ended.err
-    assert groundup("clean", "--older-than", "0s", "--dry-run").code == 0
+    assert re.search(r"would remove 3 things \([\d.]+ KB\); say --yes", ended.err), ended.err
+    dry = groundup("clean", "--older-than", "0s", "--dry-run")
+    assert (dry.code, dry.err.startswith("groundup: left 3 things, ")) == (0, True)
     assert (tmp_path / "runs" / "r").exists()
     document = json.loads(groundup("clean", "--older-than", "0s", "-y", "--json").out)
     assert document["removed"]

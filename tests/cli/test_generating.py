@@ -184,6 +184,7 @@ def test_show_tells_what_happened(groundup: Groundup, model: str) -> None:
     listed = groundup("show", "one")
     assert "task-0000/0" in listed.out
     assert "1/2" in listed.out
+    assert "`groundup show one TASK` shows what one did, `groundup why one` what all lost" in listed.err
     attempts = json.loads(groundup("show", "one", "--json").out)["attempts"]
     assert [one["attempt"] for one in attempts] == ["task-0000/0", "task-0001/0"]
 

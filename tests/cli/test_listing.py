@@ -76,3 +76,17 @@ def test_all_runs_and_published_reports_in_a_folder_become_one_table(groundup: G
     empty = groundup("report", tmp_path / "none", "--layout", "paper")
     assert empty.code == 2
     assert "holds neither runs" in empty.err
+
+
+def test_runs_that_are_not_finished_are_counted(groundup: Groundup, tmp_path: Path) -> None:
+    """The list ends with how many there are, and with the command that continues one."""
+    for name, word in (("half", "pending"), ("whole", (1, 2)), ("begun", "pending")):
+        config, lines = run_of(name, {"one": [word]})
+        with RunWriter.create(tmp_path / "runs" / name, config) as writer:
+            for line in lines.values():
+                writer.record(line, ())
+    assert "2 runs are not finished; `groundup resume " in groundup("runs").err
+    assert groundup("runs", "rm", "begun", "--yes").err == "groundup: removed 1 run\n"
+    assert groundup("runs").err == "groundup: 1 run is not finished; `groundup resume half` continues it\n"
+    elsewhere = groundup("runs", "--output", tmp_path / "runs").err
+    assert f"`groundup resume {tmp_path}/runs/half` continues it" in elsewhere

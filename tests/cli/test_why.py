@@ -379,3 +379,7 @@ def test_without_a_list_of_tests_the_next_command_tells_more(groundup: Groundup,
     assert "why it failed" in groundup("show", "r", "task-0000/0", "--logs").out
     assert "--logs shows what was printed" in groundup("show", "r", "task-0000").err
     assert groundup("why", "r", "task-0001").err == "groundup: no list of tests\n"
+    assert groundup("show", "r", "task-0001", "--logs").err.endswith("task-0001/0 has no logs\n")
+    shown = groundup("show", "r", "task-0001").err
+    assert "--logs" not in shown
+    assert shown.endswith("groundup: nothing was handed in yet\n")

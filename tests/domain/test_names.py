@@ -51,3 +51,12 @@ def test_a_seed_decides_the_order() -> None:
     names = [f"n{number}" for number in range(20)]
     assert shuffled(names, 1) == shuffled(names[::-1], 1) != shuffled(names, 2)
     assert sorted(shuffled(names, 1)) == sorted(names)
+
+
+def test_a_long_name_is_shown_in_part() -> None:
+    """Up to 200 signs of one that is refused, and up to 100 of one that is unknown, are shown whole."""
+    for length, shown in ((200, "/" * 200), (201, "/" * 197 + "...")):
+        with pytest.raises(UsageError, match=f"^'{shown}' is not a usable name"):
+            checked_name("/" * length)
+    assert unknown("task", "z" * 100, []).startswith(f"unknown task '{'z' * 100}';")
+    assert unknown("task", "z" * 101, []).startswith(f"unknown task '{'z' * 97}...';")

@@ -213,6 +213,13 @@ def test_a_forged_bundle_is_refused_without_any_grading(
         assert "resume" not in words
 
 
+def test_a_bundle_has_its_ending(made: tuple[Settings, Path, Path], tmp_path: Path) -> None:
+    """By which `build` finds it; nothing is written by another name."""
+    with pytest.raises(UsageError, match=r"a bundle's name ends in \.tar\.gz"):
+        pack("mine", tmp_path / "mine.zip", settings=made[0])
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["run/config.json", "run/lock.json", "run/verdicts.jsonl", RECORD])
 def test_a_careless_edit_is_found_by_its_digest(
     made: tuple[Settings, Path, Path], tmp_path: Path, name: str

@@ -82,8 +82,16 @@ def test_a_list_names_packages_folders_and_repositories(tmp_path: Path) -> None:
     assert (folder.kind, folder.name) == ("folder", "my-lib")
     assert (commit.kind, commit.name, commit.commit) == ("git", "funcy", "abc1234")
     assert (address.kind, address.name, address.commit) == ("git", "my", None)
-    for wrong in ("./absent", "two words", "-x"):
-        with pytest.raises(UsageError):
+    for wrong, says in (
+        ("./absent", "no such folder"),
+        ("two words", "is no library"),
+        ("-x", "is no library"),
+        ("x==1 2", "is no library"),
+        ("{", "write an object with `repository`"),
+        ('{"commit": "abc1234"}', "write an object with `repository`"),
+        ('{"repository": "o/n", "stars": "many"}', "stars"),
+    ):
+        with pytest.raises(UsageError, match=says):
             parse_wish(wrong)
 
 

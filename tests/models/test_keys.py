@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from groundup.domain.errors import UsageError
 from groundup.models.gateway import ModelGateway
 from groundup.models.opening import open_model
-from groundup.models.settings import ModelSettings, usual_address
+from groundup.models.settings import ModelProvider, ModelSettings, key_of, usual_address
 from groundup.sandbox.protocol import Command, SandboxProvider, SandboxSpec
 from tests.cli.conftest import Groundup, groundup
 from tests.environments.conftest import provider
@@ -140,3 +141,18 @@ async def test_no_sandbox_holds_the_key(
     assert KEY.encode() not in ended.stdout + ended.stderr
     assert endpoint.rpartition(":")[2].encode() + b"/v1" not in ended.stdout
     assert files_with(KEY, tmp_path) == []
+
+
+@pytest.mark.parametrize("key", ["clé", "a\nb", "a\x1b[0m"])
+def test_a_key_with_characters_that_no_key_has_is_refused_unshown(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """It could not be sent, or would forge a header; blanks around a key are the shell's."""
+    monkeypatch.setenv("ONE_KEY", key)
+    with pytest.raises(UsageError, match="ONE_KEY holds no key") as raised:
+        key_of(ModelProvider(key="ONE_KEY"))
+    assert key not in str(raised.value)
+    monkeypatch.setenv("ONE_KEY", " right \n")
+    found = key_of(ModelProvider(key="ONE_KEY"))
+    assert found is not None
+    assert found.get_secret_value() == "right"

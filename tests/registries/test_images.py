@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,14 +20,22 @@ TOKEN = "secret-token"
 
 
 @contextmanager
-def registry(layout: Path, *, spoilt: bool = False, elsewhere: bool = False) -> Iterator[str]:
+def registry(
+    layout: Path,
+    *,
+    spoilt: bool = False,
+    elsewhere: bool = False,
+    machines: Sequence[tuple[str, str]] = (("linux", "amd64"), ("linux", "arm64")),
+) -> Iterator[str]:
     """Serve the image in *layout* as `acme/library:1.0` to who fetched a token; yield the registry's host.
 
-    *elsewhere*: another host has the blobs, and takes nobody's token.
+    *spoilt*: what has a digest has other bytes. *elsewhere*: another host has the blobs, and takes nobody's token.
+    *machines*: the systems and architectures that it is published for.
     """
     index = json.loads((layout / "index.json").read_text())["manifests"][0]
-    machines = [{"os": "linux", "architecture": name} for name in ("amd64", "arm64")]
-    described = [{"digest": index["digest"], "platform": one} for one in machines]
+    described = [
+        {"digest": index["digest"], "platform": {"os": system, "architecture": name}} for system, name in machines
+    ]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -108,6 +116,17 @@ def test_other_bytes_are_refused(tmp_path: Path) -> None:
         pytest.raises(NetworkError, match="other bytes than its digest"),
     ):
         asyncio.run(ImageClient(f"{host}/acme/library:1.0", tmp_path).fetch(tmp_path / "fetched"))
+
+
+def test_an_image_for_other_machines_is_refused(tmp_path: Path) -> None:
+    """Its programs could not start here; an index without any image describes none."""
+    published = save_layout(tmp_path / "published", [("a", "1")])
+    for at, machines in enumerate(([("windows", "amd64"), ("linux", "s390x")], [])):
+        with (
+            registry(published, machines=machines) as host,
+            pytest.raises(UsageError, match="is published for other machines than"),
+        ):
+            asyncio.run(ImageClient(f"{host}/acme/library:1.0", tmp_path).fetch(tmp_path / f"fetched{at}"))
 
 
 @pytest.mark.parametrize("name", ["base", "acme/library:1.0", "host.example/", "host.example/A b:1"])

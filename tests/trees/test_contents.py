@@ -110,3 +110,12 @@ def test_a_folder_is_searched_with_its_archives(tmp_path: Path) -> None:
     found = contents_of_folder(tmp_path / "root", lambda folder: folder.endswith(("lib", "away")))
     assert sorted(found.prints) == ["lib/inner/code.py", "tool.pex!m.py"]
     assert [line.partition(": ")[0] for line in found.unread] == ["cut.zip"]
+
+
+def test_an_encrypted_part_is_named(tmp_path: Path) -> None:
+    """Nobody can say what it holds; what is too small to be a copy of anything may be encrypted."""
+    for code, unread in ((CODE, ["demo.zip: a part of it is encrypted"]), (b"x = 1", [])):
+        data = bytearray(zipped(**{"a.py": code}))
+        data[data.index(b"PK\x01\x02") + 8] |= 1
+        (tmp_path / "demo.zip").write_bytes(data)
+        assert contents_of_archive(tmp_path / "demo.zip", "demo.zip").unread == unread

@@ -127,3 +127,19 @@ def test_only_the_stated_file_comes_out() -> None:
     assert edit.of(b"a\n", "tests/x.py") == b"a\r\n"
     with pytest.raises(TaskError, match=r"tests/x.py: its rules make a file .*; mend the recipe"):
         edit.of(b"b\n", "tests/x.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "says"),
+    [
+        ("a\nb", ("fill-empty", "a", "c"), "no empty line after 'a'"),
+        ("\nb", ("fill-empty", "a", "c"), "no line 'a'"),
+        ("x = 1\ndef t():\n    pass", ("skip", "t"), "no empty line stands above t"),
+        ("def t():\n    pass", ("skip", "t"), "no empty line stands above t"),
+        ("import a", ("import-into", "import a", "line", "f"), "not all of f are functions"),
+    ],
+)
+def test_a_rule_that_finds_no_room_is_refused(text: str, step: tuple[str, ...], says: str) -> None:
+    """Its line or function is not there, or no empty line is."""
+    with pytest.raises(RuleError, match=says):
+        applied(text.encode(), [step])

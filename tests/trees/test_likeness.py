@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from groundup.domain.tasks import SeedFile, Task
-from groundup.trees.likeness import written_lines
+from groundup.trees.likeness import Lines, written_lines
 
 GIVEN = "".join(f"The service answers request number {number}.\n" for number in range(200))
 TASK = Task(id="one", suite="toy", instruction="x", seeds=(SeedFile(path="README.md", content=GIVEN.encode()),))
@@ -57,3 +57,12 @@ def test_few_lines_say_nothing(tmp_path: Path) -> None:
     """Nineteen lines in common are boilerplate."""
     few = {"app.py": "\n".join(PROGRAM["app.py"].splitlines()[:19])}
     assert not nearly(tmp_path, few)
+
+
+def test_of_a_large_submission_the_same_lines_are_kept_whatever_the_order_of_its_files() -> None:
+    """Lines that come after many others are chosen by the same rule, or two alike would not be."""
+    texts = [b"".join(b"line %d of file %d\n" % (line, file) for line in range(8000)) for file in range(4)]
+    lines = Lines.of(texts)
+    assert lines.step > 1
+    assert lines == Lines.of(reversed(texts))
+    assert not any(number % lines.step for number in lines.numbers)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup.suites.dibench.answers import USUAL, answer, submitted
+from groundup.domain.errors import SubmissionError
+from groundup.suites.dibench.answers import USUAL, answer, refuse_excess, submitted
 from groundup.suites.dibench.dataset import Instance, InstanceProblem, InstanceSet, read_dataset
 from groundup.suites.dibench.metrics import MatchCounts, score_instance
 from groundup.suites.dibench.missed import compared
@@ -124,7 +125,16 @@ def test_a_file_with_far_too_many_declarations_says_nothing(tmp_path: Path) -> N
     counts, broken = names(found, submission)
 
     assert counts == MatchCounts(false_negatives=1)
-    assert "declares 1001 dependencies, more than 1000" in broken["package.json"]
+    said = broken["package.json"]
+    assert said == "package.json declares 1001 dependencies, more than 1000; declare what the code needs"
+
+
+def test_twice_as_many_declarations_as_the_original_are_not_too_many() -> None:
+    """Of an original that has more than is usual itself."""
+    refuse_excess("a", "dependencies", USUAL, USUAL, 1)
+    refuse_excess("a", "dependencies", 2 * USUAL + 2, USUAL, USUAL + 1)
+    with pytest.raises(SubmissionError, match="declares 2003 dependencies, more than 2002"):
+        refuse_excess("a", "dependencies", 2 * USUAL + 3, USUAL, USUAL + 1)
 
 
 def test_dataset_is_lazy(tmp_path: Path) -> None:
