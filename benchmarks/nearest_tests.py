@@ -49,13 +49,13 @@ class NearestTests:
         """Return the *most* nearest files."""
         return [str(path) for path in sorted(self._texts, key=self._place_of_file)[:most]]
 
-    def tests(self, items: "Iterable[pytest.Item]", most: int) -> "list[pytest.Item]":
-        """Return those of *items* that are made of the *most* nearest functions."""
+    def tests(self, items: "Iterable[pytest.Item]", most: int, after: int = 0) -> "list[pytest.Item]":
+        """Return those of *items* that are made of the *most* nearest functions, less the first *after*."""
         functions: dict[str, list[pytest.Item]] = {}
         for item in items:
             functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
         ranked = sorted(functions.values(), key=lambda made: self._place_of_test(made[0]))
-        return [item for made in ranked[:most] for item in made]
+        return [item for made in ranked[after:most] for item in made]
 
     def _place_of_file(self, path: Path) -> tuple[bool, float]:
         weight = self._weights[path]

@@ -6,9 +6,10 @@
 
 Makes `--each` mutants of every module of a folder, or `--some` of the whole folder, each with one fault, and
 runs the tests nearest to it (`nearest_tests`) until one fails. These are collected once. For each mutant this
-process forks, and the code with the fault is put into the functions that were imported. What no test notices so
-is tried again with the fault in its file, by a process that imports groundup anew: only there is it in what runs
-at import, and in programs that tests start. (`inside` and `sandbox/launcher` are nothing but such programs,
+process forks, and the code with the fault is put into the functions that were imported. With `--then 60`, what
+none of the nearest notices meets further tests, up to so many, with as much more time: CI runs them all. What no
+test notices so is tried again with the fault in its file, by a process that imports groundup anew: only there is
+it in what runs at import, and in programs that tests start. (`inside` and `sandbox/launcher` are such programs,
 whose files get their faults at once.) Files are put back, but use a checkout in which nobody works. A test that
 fails without the fault, too, catches nothing, and those after it run. One whose tests outlast the limit is
 `slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it has is not done
@@ -193,13 +194,14 @@ def _make_wrong(node: ast.AST, chance: random.Random) -> str:
 
 
 class Drawn(NamedTuple):
-    """A mutant, and its tests: those of *most* functions."""
+    """A mutant, and its tests: those of *most* functions, and where none of them fails, *then* so many in all."""
 
     folder: str
     path: Path
     mutant: Mutant
     tests: NearestTests
     most: int
+    then: int = 0
 
     def line(self, end: str, test: str, seconds: float) -> dict[str, str]:
         """Return what is recorded of it."""
@@ -315,16 +317,19 @@ class _Collected(FirstFailure):
         """Record how each mutant ended."""
         for one in self._drawn:
             began = time.monotonic()
-            end, test = self._end_of(one, one.tests.tests(session.items, one.most))
+            end, test = self._end_of(one, one.tests.tests(session.items, one.most), self._limit_s)
+            if end == "lives" and one.then > one.most:
+                further = one.tests.tests(session.items, one.then, one.most)
+                end, test = self._end_of(one, further, self._limit_s * one.then / one.most)
             self._record(one.line(end, test, time.monotonic() - began))
         return True
 
-    def _end_of(self, one: Drawn, items: "Sequence[pytest.Item]") -> tuple[str, str]:
+    def _end_of(self, one: Drawn, items: "Sequence[pytest.Item]", limit_s: float) -> tuple[str, str]:
         while True:
             with written(one.mutant, one.path) if _is_program(one.mutant) else nullcontext():
-                end, test = forked(partial(self._run, items, one), self._limit_s)
+                end, test = forked(partial(self._run, items, one), limit_s)
             at = next((at for at, item in enumerate(items) if item.nodeid == test), None)
-            if at is None or forked(partial(self._run, items[at : at + 1], None), self._limit_s)[0] != "caught":
+            if at is None or forked(partial(self._run, items[at : at + 1], None), limit_s)[0] != "caught":
                 return end, test
             items = items[at + 1 :]
 
@@ -419,6 +424,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit-s", type=float, default=60, help="of processor time")
     parser.add_argument("--tests", type=int, default=100, help="the most functions to run, nearest first")
+    parser.add_argument("--then", type=int, default=0, help="of what lives: functions in all, and more time")
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--again", action="store_true", help="those that live, after tests were added")
     options = parser.parse_args()
@@ -430,7 +436,8 @@ def main() -> int:
     drawn = []
     for folder in options.folders:
         for path, mutant in _drawn(folder, options.each, options.some, options.seed):
-            one = Drawn(folder, path, mutant, NearestTests(ROOT, mutant.module, mutant.words), options.tests)
+            tests = NearestTests(ROOT, mutant.module, mutant.words)
+            one = Drawn(folder, path, mutant, tests, options.tests, options.then)
             before = done.get(_key(one.line("", "", 0)))
             if before is None or (before["end"] == "lives" and (options.again or "anew" not in before)):
                 drawn.append(one)

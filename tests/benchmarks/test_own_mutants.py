@@ -116,7 +116,7 @@ def test_a_living_mutant_and_the_test_that_catches_one(module: Path) -> None:
 def test_tests_are_collected_once_for_all_mutants(module: Path) -> None:
     """Each mutant has its own process, and a test that fails without the fault, too, is none that caught it.
 
-    No more tests run than are asked.
+    No more tests run than are asked; further ones where none of these fails and more are asked.
     """
     tests = module.parents[2] / "tests" / "test_larger_of_two.py"
     tests.parent.mkdir()
@@ -134,6 +134,8 @@ def test_tests_are_collected_once_for_all_mutants(module: Path) -> None:
     ]
     nearest = NearestTests(module.parents[2], "json", frozenset())
     drawn = [Drawn("", module, one, nearest, 2) for one in mutants]
+    other = Mutant("json", "line 1: a -> b", ast.parse(SOURCE.replace("return other", "return 0")))
+    drawn += [Drawn("", module, other, nearest, 2), Drawn("", module, other, nearest, 2, 3)]
     lines = module.with_name("lines")
 
     def record(line: dict[str, str]) -> None:
@@ -149,6 +151,8 @@ def test_tests_are_collected_once_for_all_mutants(module: Path) -> None:
         "caught test_larger",
         "lives ",
         "lives ",
+        "lives ",
+        "caught test_equal",
     ]
 
 

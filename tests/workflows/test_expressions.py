@@ -111,6 +111,9 @@ def test_a_variable_that_no_file_sets_is_unknown() -> None:
         ("matrix.zero", False),
         ("matrix.version == '3.10'", True),  # a number and a text are compared as numbers
         ("matrix.name == 'RELEASE'", True),
+        ("matrix.name == 1", False),  # a text that is no number is none
+        ("matrix.many == 1", False),
+        ("'' == 0", True),
         ("success() && !cancelled()", True),
         ("failure()", False),
     ],
@@ -118,7 +121,7 @@ def test_a_variable_that_no_file_sets_is_unknown() -> None:
 def test_values_are_true_and_equal_as_on_github(condition: str, holds: bool) -> None:
     """Texts are true unless empty, comparisons ignore case and convert numbers; the job is taken to go well."""
     leg: dict[str, JsonValue] = {"flag": "false", "off": False, "zero": 0, "version": 3.1, "name": "release"}
-    assert Contexts(leg).holds(condition) is holds
+    assert Contexts({**leg, "many": [1]}).holds(condition) is holds
 
 
 def test_the_event_is_the_one_that_starts_the_workflow() -> None:
