@@ -12,6 +12,8 @@ from groundup.grading.submitted_sources import Sources, block_end
 from groundup_origins.probable import depth, pieces, probable_place
 
 _NOT_FOUND = ("404", "405")
+_OF_REQUESTS = ("400", "401", "415", "422")
+"""Refusals that come first in a function: who asks, and how."""
 _ABSENT = re.compile(
     r"\bNotImplementedError\b|\bUnsupportedOperationException\b|\b(?:todo|unimplemented)!\(|[Nn]ot implemented"
 )
@@ -101,12 +103,14 @@ def _likely(
 ) -> list[tuple[str, int]]:
     """Return a few statements of what answered, and of what it calls, where nothing else is known.
 
-    Of what should have been refused the first ones of what answered, since they check; else those that write or
-    choose what the test looked at, or all where there are few.
+    Of what should have been refused the first ones of what answered, since they check; before them what follows
+    the last check there, where the refusal is none of the request itself. Else those that write or choose what the
+    test looked at, or all where there are few.
     """
     own = [*_statements(*spans[0], sources)]
     if _is_accepted(got, wanted):
-        return own[:_FEW]
+        later = [] if wanted in _OF_REQUESTS else _after_checks(*spans[0], own, sources)
+        return [*dict.fromkeys([*later[:1], *own])][:_FEW]
     fields = [_words(name) for name in _fields(result)[0]]
     points: dict[tuple[str, int], int] = {}
     for span in spans:
@@ -118,6 +122,16 @@ def _likely(
     best = sorted(points, key=lambda one: -points[one])
     told = [one for one in best if points[one] > 1][:_FEW]
     return told or (own if len(own) <= _FEW else [])
+
+
+def _after_checks(
+    path: str, first: int, last: int, statements: Sequence[tuple[str, int]], sources: Sources
+) -> list[tuple[str, int]]:
+    """Return those of a function's *statements* that stand behind all of its refusals."""
+    lines = sources.text(path)
+    refusals = [at for at in range(first, last + 1) if _REFUSES.search(lines[at - 1])]
+    inner = depth(lines[refusals[-1] - 1]) if refusals else 0
+    return [one for one in statements if refusals and one[1] > refusals[-1] and depth(lines[one[1] - 1]) < inner]
 
 
 def _statements(path: str, first: int, last: int, sources: Sources) -> Iterator[tuple[str, int]]:

@@ -277,3 +277,17 @@ def test_what_should_have_been_refused_and_has_no_such_check_leads_to_where_chec
     ran = asked.but(probably="/workspace/db.py:7: return boat\n/workspace/db.py:5: if not boat:")
     told = of_service({TEST: ran}, b"", Sources({"app.py": text}))[TEST].probably
     assert told == "db.py:7: return boat\napp.py:3: boat = found(1)\ndb.py:5: if not boat:"
+
+
+@pytest.mark.parametrize(("wanted", "first"), [(403, "app.py:9: token = new()"), (422, "app.py:3: read = body()")])
+def test_a_check_that_is_nowhere_belongs_behind_the_others_unless_it_is_of_the_request(
+    wanted: int, first: str
+) -> None:
+    """Who may do it is asked when it is known what and who; whether a request is right comes before."""
+    text = (
+        "@app.post('/keys')\ndef make():\n    read = body()\n    if not read:\n        raise Problem(\n"
+        "            400,\n            'empty',\n        )\n    token = new()\n    return token\n"
+    )
+    asked = lost("last exchange: POST /keys, sent {} -> 200").but(message=f"assert 200 == {wanted}")
+    told = of_service({TEST: asked}, b"", Sources({"app.py": text}))[TEST].probably
+    assert told.splitlines()[0] == first

@@ -53,11 +53,14 @@ class Mend:
         *,
         passes: bool,
         is_likely: bool,
+        is_costly: bool = False,
     ) -> None:
         self.path, self.line, self.words = path, line, words
         self.tests = tests
         self.passes = passes
         """Whether they do; else the first one fails later, with something else."""
+        self.is_costly = is_costly
+        """Whether passing tests are lost by it."""
         self.is_likely = is_likely
         """Whether the failure told it, or it is a slip that cost several, and all; others may hide a fault."""
 
@@ -112,8 +115,7 @@ class Workshop:
         self._passing = passing
         self._files: dict[str, list[Any]] = {}
         self._donors: dict[str, list[Any]] = {}
-        self.turned: dict[tuple[str, int], list[tuple[str, int]]] = {}
-        """By lost test: lines where a change makes it pass that costs others."""
+        self._costly: dict[tuple[str, int], tuple[str, int]] = {}
 
     def mends(self, lost: Sequence[Any], spectrum: Any, until: float) -> Iterator[Mend]:
         """Yield changes that mend lost tests, until none is left or the time is over."""
@@ -127,12 +129,13 @@ class Workshop:
             lines, suspicion = spectrum.ranked(first), spectrum.of(first)
             is_flat = suspicion.get(lines[0]) == suspicion.get(lines[-1]) and len(lines) > _LINES
             found = self._mend(first, left, lines, self._clock.now() + share, is_flat=is_flat)
-            if found is not None:
+            same = [one.key for one in left if one.lines and one.cause == first.cause]
+            if found is None and first.key in self._costly:
+                yield Mend(*self._costly[first.key], "", same, passes=True, is_likely=False, is_costly=True)
+            elif found is not None:
                 yield found
-            if found is not None:
-                left = [one for one in left if one.key not in found.tests]
-            else:
-                left = [one for one in left if not one.lines or one.cause != first.cause]
+            done = same if found is None else found.tests
+            left = [one for one in left if one.key not in done]
 
     def _mend(
         self, first: Any, left: Sequence[Any], lines: Sequence[Any], until: float, *, is_flat: bool
@@ -313,8 +316,8 @@ class Workshop:
         said = self._bench.tried(trials, len(witnesses) + len(others), patience)
         passes = bool(said) and said[0] is None
         if len(said) <= len(witnesses) or any(one is not None for one in said[1 : len(witnesses) + 1]):
-            if passes:
-                self.turned.setdefault(first.key, []).append((path, change.line))
+            if passes and change.tier < self._module.CRUDE:
+                self._costly.setdefault(first.key, (path, change.line))
             return None
         if not passes and not (change.tier == self._module.STATE and self._is_later(said[0], first)):
             return None

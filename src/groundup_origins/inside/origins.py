@@ -267,8 +267,13 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], S
 def mended(
     mend: Any, places: Sequence[tuple[str, int]], tried: Sequence[str], show: Callable[..., str]
 ) -> list[str]:
-    """Return the line of a mend as *show* has it, and other *places* of its test where the mend is not likely."""
+    """Return the line of a mend as *show* has it, and other *places* of its test where the mend is not likely.
+
+    One that costs passing tests comes second: its line decides, though something else may be wrong.
+    """
     own = mend.path, mend.line
+    if mend.is_costly:
+        return [show(*one) for one in dict.fromkeys([*places[:1], own, *places])][:_PLACES]
     others = () if mend.is_likely else (one for one in places if one != own)
     return [show(*own, tried[mend.passes] + mend.words), *(show(*one) for one in others)][:_PLACES]
 

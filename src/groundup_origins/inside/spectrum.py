@@ -95,7 +95,7 @@ def state_of(frame: types.FrameType) -> Any:
 
 
 class Spectrum:
-    """How suspicious lines are, among lost tests that seem to have one cause and among all."""
+    """How suspicious lines are: half of it among lost tests that seem to have one cause, half among all."""
 
     def __init__(self, lost: Sequence[Any], passing: Sequence[Any]) -> None:
         self._lost = lost
@@ -107,7 +107,7 @@ class Spectrum:
         if test.cause not in self._found:
             same = self._suspicions([one for one in self._lost if one.cause == test.cause])
             every = self._suspicions(self._lost)
-            self._found[test.cause] = {line: max(one, every[line]) for line, one in same.items()}
+            self._found[test.cause] = {line: (one + every[line]) / 2 for line, one in same.items()}
         return self._found[test.cause]
 
     def ranked(self, test: Any) -> list[Any]:

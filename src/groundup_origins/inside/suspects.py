@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,13 @@ _FAR = 1000
 _LATE = re.compile(r"\s*(?:raise\b|try:|(?:async )?with [\w.]+:)")
 _ANSWERS = re.compile(r"\b2\d\d\b.*\b4\d\d\b|\b4\d\d\b.*\b2\d\d\b")
 """A success of HTTP and a refusal that are compared."""
+_COMPUTES = (
+    ast.Call, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.IfExp, ast.comprehension,
+    ast.Constant,
+)  # fmt: skip
+_MUCH = 4
+"""Parts of a statement that may each be wrong, after which more say nothing."""
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "decorator_list")
 
 
@@ -33,14 +41,16 @@ class Suspects:
         self._functions = functions
         self._source = source
         self._begins: dict[tuple[str, int], int] = {}
+        self._statements: dict[str, dict[int, Any]] = {}
 
     def of(self, one: Any, lines: Sequence[Any], suspicion: Mapping[Any, float]) -> list[tuple[str, int]]:
         """Return file and line of what is told of a lost test; *lines*: those that it ran, ranked.
 
         Of equally suspicious ones those come first that made the value which a function returned, by how many
-        assignments and conditions are between; then what ran last. A `raise` comes after them, since it tells of
-        what is wrong already, and so do a `try` and a lock, which only hold others. Where a service refused, or
-        should have, lines of functions count more that refuse something.
+        assignments and conditions are between; then those that compute more, since more can be wrong; then what
+        ran last. A `raise` comes after them, since it tells of what is wrong already, and so do a `try` and a
+        lock, which only hold others. Where a service refused, or should have, lines of functions count more that
+        refuse something. Of a statement of several lines the one is told that computes most.
         """
         is_refusal = bool(_ANSWERS.search(one.message))
         origin = one.origin and self._function(*one.origin)
@@ -49,17 +59,38 @@ class Suspects:
         for number, line in enumerate(lines):
             is_near = origin and line[0].co_filename == one.origin[0] and origin.first <= line[1] <= origin.last
             if number < _LOOKED_AT or is_near:
-                far = steps.get(self._place(line)[1], _FAR) if is_near else _FAR
-                is_unlike = is_refusal and not self._refuses(*self._place(line))
+                place = self._place(line)
+                far = steps.get(place[1], _FAR) if is_near else _FAR
+                is_unlike = is_refusal and not self._refuses(*place)
                 alike = -round(suspicion.get(line, 0.0) * _ALIKE * (_UNLIKE if is_unlike else 1))
-                ranks[line] = alike, is_unlike, far, number
+                ranks[line] = alike, is_unlike, far, -min(sum(self._computed(*place).values()), _MUCH), number
         found: dict[tuple[str, int], None] = {}
         late: dict[tuple[str, int], None] = {}
         for line in sorted(ranks, key=ranks.__getitem__):
             if len(found) < _TOLD:
                 place = self._place(line)
                 (late if self._is_late(*place) else found).setdefault(place)
-        return [*found, *late][:_TOLD]
+        return [self._fullest(*place) for place in [*found, *late][:_TOLD]]
+
+    def _computed(self, path: str, line: int) -> Mapping[int, int]:
+        """Return by line how many parts of the statement that begins at one compute something."""
+        if path not in self._statements:
+            nodes = (node for function in self._functions(path) for node in ast.walk(function.node))
+            some = self._statements[path] = {}
+            for node in nodes:
+                if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+                    some.setdefault(node.lineno, node)
+        statement = self._statements[path].get(line)
+        counts: Counter[int] = Counter()
+        for part in _parts(statement) if statement is not None and not isinstance(statement, _DEFINITIONS) else ():
+            if isinstance(part, _COMPUTES) and getattr(part, "value", part) is not None:
+                counts[getattr(part, "lineno", line)] += 1
+        return counts
+
+    def _fullest(self, path: str, line: int) -> tuple[str, int]:
+        """Return a place with the line of its statement that computes most, the first of equal ones."""
+        counts = self._computed(path, line)
+        return path, max(sorted(counts), key=counts.__getitem__, default=line)
 
     def _is_late(self, path: str, line: int) -> bool:
         return bool(_LATE.match(linecache.getline(self._source(path), line)))

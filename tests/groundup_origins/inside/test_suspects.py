@@ -45,6 +45,13 @@ def locked(word):
 def answered(word):
     told = checked(word)
     return told
+
+def joined(word, other):
+    return (
+        word
+        and other
+        and word + other[0]
+    )
 """
 
 
@@ -81,35 +88,37 @@ def _told(module: ModuleType, lost: SimpleNamespace, *passing: SimpleNamespace) 
     return [line for _, line in found]
 
 
-def test_what_lost_tests_alone_run_comes_first_then_what_ran_last(library: ModuleType) -> None:
-    """A statement of several lines is told once, where it begins."""
+def test_what_lost_tests_alone_run_comes_first_then_what_computes(library: ModuleType) -> None:
+    """Of equal ones what ran last; a statement of several lines is told once, where it computes most."""
     lost, passing = _ran(library, "price", 1, True), _ran(library, "price", 1, False)
     assert _told(library, lost, passing)[0] == 10
-    assert _told(library, _ran(library, "price", 1, False)) == [11, 9, 6]
+    assert _told(library, _ran(library, "price", 1, False)) == [6, 5, 3]
+    lost, passing = _ran(library, "joined", "b", "a"), _ran(library, "checked", "a")
+    assert _told(library, lost, passing) == [39]
 
 
 def test_of_equal_ones_those_come_first_that_made_the_value_which_was_returned(library: ModuleType) -> None:
     """Assignments and what they use, by how many are between; a variable that is only returned made nothing."""
     assert _told(library, _ran(library, "price", 1, False, origin=11)) == [6, 3, 11]
-    assert _told(library, _ran(library, "loaded", [("a", 1)], origin=24)) == [23, 21, 22]
+    assert _told(library, _ran(library, "loaded", [("a", 1)], origin=24)) == [23, 22, 21]
 
 
 def test_a_line_that_raises_or_only_holds_others_is_told_last(library: ModuleType) -> None:
     """Its traceback names the one already; a lock runs once more when it is given back."""
     assert _told(library, _ran(library, "checked", " ")) == [15, 14, 16]
     library.LOCK = threading.Lock()  # type: ignore[attr-defined]
-    assert _told(library, _ran(library, "locked", "a")) == [29, 28, 27]
+    assert _told(library, _ran(library, "locked", "a")) == [28, 29, 27]
 
 
 def test_where_an_answer_should_have_been_a_refusal_functions_that_refuse_come_first(library: ModuleType) -> None:
     """What called them ran last; other comparisons keep the order."""
     lost = _ran(library, "answered", "a")
-    assert _told(library, lost)[0] == 33
+    assert _told(library, lost) == [15, 14, 32]
     for message in ("assert 200 == 403", "AssertionError: 400 != 201"):
         lost.message = message
-        assert _told(library, lost) == [17, 15, 14]
+        assert _told(library, lost) == [15, 14, 17]
     lost.message = "assert 200 == 201"
-    assert _told(library, lost)[0] == 33
+    assert _told(library, lost) == [15, 14, 32]
 
 
 def test_steps_follow_variables_conditions_and_methods(library: ModuleType) -> None:
