@@ -135,3 +135,4 @@ def test_the_only_unfinished_run_needs_no_name(groundup: Groundup, predict: Pred
     groundup("evaluate", TWO, "-p", folder, "--run-id", "also")
     ended = groundup("resume")
     assert (ended.code, "2 runs have pending attempts" in ended.err) == (2, True)
+    assert ended.err.endswith("name one of them: also, broken\n"), "the newest comes first"

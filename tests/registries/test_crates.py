@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from groundup.domain.errors import NetworkError
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
 from groundup.registries.crates import CratePageError, CratesClient, CratesGateway, parse_page, place
+from groundup.registries.ledger import UnknownPackageError
 from tests.registries.fake_crates import FakeCrates
 from tests.registries.fake_site import Site, guest
 
@@ -91,6 +93,20 @@ async def test_what_is_newer_than_the_cut_off_does_not_exist(crates: FakeCrates,
         assert [json.loads(line)["vers"] for line in page.text.splitlines()] == ["1.0.0"]
         assert (await client.get("/crates/demo/2.0.0/download")).status_code == 404
     assert [(name, first.year) for name, first in gateway.hidden.items()] == [("demo", 2022)]
+
+
+async def test_an_index_without_dates_cannot_serve_a_cut_off(crates: FakeCrates, registry: CratesClient) -> None:
+    """It is the index's fault and said as such: a crate that is merely too young is unknown."""
+    crates.add("demo", "1.0.0")
+    with pytest.raises(
+        NetworkError, match=r"does not say when crates were published; use another index, or no cut"
+    ):
+        await registry.page("demo", cutoff_instant("2021-01-01"))
+    crates.add("demo", "1.1.0", published="2022-01-01T00:00:00Z")
+    fresh = CratesClient(crates.configuration(), FetchCache(registry.cache.root.parent / "other"))
+    with pytest.raises(UnknownPackageError, match="no version of demo known to be older than 2021-01-02"):
+        await fresh.page("demo", cutoff_instant("2021-01-01"))
+    await fresh.close()
 
 
 async def test_what_is_in_the_cache_needs_no_index(

@@ -10,6 +10,7 @@ from typing import cast
 import httpx
 import pytest
 
+from groundup.domain.errors import NetworkError
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
 from groundup.registries.pypi.client import PyPIClient
@@ -220,6 +221,15 @@ async def test_the_cutoff_hides_what_is_younger(index: FakeIndex, registry: PyPI
     assert {name: f"{first:%Y-%m-%d}" for name, first in gateway.hidden.items()} == dict.fromkeys(
         ("demo", "young"), "2024-05-01"
     )
+
+
+async def test_an_index_without_dates_cannot_serve_a_cut_off(index: FakeIndex, registry: PyPIClient) -> None:
+    """It is the index's fault and said as such: no package is merely taken for too young."""
+    index.add(make_wheel("demo", "1.0"), uploaded="")
+    with pytest.raises(
+        NetworkError, match="does not say when files were published; use another index, or no cut-off"
+    ):
+        await registry.page("demo", cutoff_instant("2023-12-31"))
 
 
 async def test_a_guest_cannot_make_the_host_fetch_without_end(index: FakeIndex, registry: PyPIClient) -> None:
