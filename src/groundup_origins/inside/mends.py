@@ -26,6 +26,8 @@ _AT_ONCE = 48
 """Changes that are tried in one process."""
 _ENDED = 4
 """Of these, those that may end their process, or hang."""
+_DEAR = 3
+"""A change that costs more than one of so many passing tests says nothing of its line."""
 _GROUPS = 4
 """Parts of the time for the causes that come first."""
 _FUTURE = functools.reduce(
@@ -142,6 +144,7 @@ class Workshop:
     ) -> Mend | None:
         """Return the change that mends *first* and most of those that are *left*.
 
+        Where one mends not all of them, another that does may be as near.
         *is_flat*: whether no line is more suspicious than others, so that many trials are not worth their time.
         """
         best: Mend | None = None
@@ -155,6 +158,8 @@ class Workshop:
         if not is_flat:
             steps += [(places, state), (places, less), (places, crude)]
         for where, tier in steps:
+            if best is not None and tier in (state, crude):
+                continue
             made = self._made(where, tier, first)
             if tier == state:
                 made = self._first_in_time([*made], first)
@@ -170,8 +175,6 @@ class Workshop:
                             return found
                 if best is not None and tier == state:
                     return best
-            if best is not None and tier > told:
-                return best
         return best
 
     @staticmethod
@@ -316,7 +319,8 @@ class Workshop:
         said = self._bench.tried(trials, len(witnesses) + len(others), patience)
         passes = bool(said) and said[0] is None
         if len(said) <= len(witnesses) or any(one is not None for one in said[1 : len(witnesses) + 1]):
-            if passes and change.tier < self._module.CRUDE:
+            costs = sum(one is not None for one in said[1 : len(witnesses) + 1])
+            if passes and change.tier < self._module.CRUDE and _DEAR * costs <= len(witnesses) < len(said):
                 self._costly.setdefault(first.key, (path, change.line))
             return None
         if not passes and not (change.tier == self._module.STATE and self._is_later(said[0], first)):

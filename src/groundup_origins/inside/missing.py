@@ -75,22 +75,24 @@ def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[An
 def repeated(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
     """Yield changes that repeat a plain statement of a function in another of its blocks, or one of the *others*.
 
-    Those come first that use what the function makes and does not use.
+    One that uses what the function makes and does not use is what it most probably lacks.
     """
     if function.is_assignment:
         return
     offers = function.offers()
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[int, Any]] = {}
     for other in [function, *(one for one in others if one is not function and one.classes == function.classes)]:
         for statement in _plain(other.node) if not other.is_assignment else ():
             for one in _fitted(statement, offers):
-                found.setdefault(ast.dump(one), one)
-    first = sorted(found.values(), key=lambda one: not _names(one) & {*offers.unused})[:_STATEMENTS]
+                is_wanted = _names(one) & {*offers.unused}
+                tier = changes.SLIP if is_wanted else changes.LESS if other is function else changes.CRUDE
+                found.setdefault(ast.dump(one), (tier, one))
+    likely = sorted(found.values(), key=lambda one: one[0])[:_STATEMENTS]
     for parent, field, number in _slots(function.node):
         block = getattr(parent, field)
-        for one in first:
+        for tier, one in likely:
             if block[number] is not one and (number == 0 or block[number - 1] is not one):
-                yield _before(changes, parent, field, number, one, changes.LESS)
+                yield _before(changes, parent, field, number, one, tier)
 
 
 def _plain(node: Any) -> Iterator[Any]:
