@@ -9,7 +9,9 @@ from groundup.domain.verdicts import TRIED
 from groundup.grading.guesses import AnsweredRequest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources, block_end
-from groundup_origins.probable import depth, pieces, probable_place
+from groundup_origins.code_map import code_map_of
+from groundup_origins.probable import depth, pieces, probable_place, texts
+from groundup_origins.stories import Story, Symptom
 
 _NOT_FOUND = ("404", "405")
 _OF_REQUESTS = ("400", "401", "415", "422")
@@ -36,7 +38,7 @@ _CONDITION = re.compile(r"^\s*(?:\} else )?(?:if|elif|else if|unless|while|excep
 _ABSENT_FIELD = re.compile(
     r"KeyError: ['\"](\w+)['\"]|(?:assert|AssertionError:) ['\"](\w+)['\"] in |['\"](\w+)['\"] not found in"
     r"|['\"](\w+)['\"] != \{|^left +['\"](\w+)['\"]\nright +\{"
-    r"|No value (?:for |at JSON path \"\$\.)(\w+)",
+    r"|No value (?:for |at JSON path \"\$\.)(\w+)|JSONObject\[\"(\w+)\"\] not found",
     re.MULTILINE,
 )
 """How tests tell that an answer lacks a field."""
@@ -73,6 +75,10 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
 
     It is one line, unless nothing else is known of the test: up to three then, where some are alike.
     """
+    got, wanted = _statuses(result.message, result.demand, answer.status)
+    if answer.raised:
+        is_told = answer.last is not None and not result.probably and _OF_NOTHING.search(answer.raised)
+        return _by_story(result, answer, got, wanted, sources) if is_told else ""
     if answer.handler is None:
         like = sources.route_like(answer.method, answer.address) if answer.status in _NOT_FOUND else None
         return sources.shown(*like) if like is not None else ""
@@ -80,7 +86,8 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         return ""
     spans = [answer.handler, *_helpers([answer.handler], sources)]
     further = _helpers(spans, sources)
-    got, wanted = _statuses(result.message, result.demand, answer.status)
+    if answer.last is not None and not result.probably:
+        return _by_story(result, answer, got, wanted, sources)
     for most in (1,) if result.probably else (1, _FEW):
         place = (
             _few(sources, most, _checks(got, wanted, sources, spans))
@@ -96,6 +103,34 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         return "\n".join(likely)
     # A check that is nowhere ran in no test: its place comes second to what lost tests ran.
     return "\n".join([result.probably.splitlines()[0], *likely[:1]]) if _is_accepted(got, wanted) else ""
+
+
+_HAS = re.compile(r"\b(?:has|containsKey|hasNonNull|contains)\(\s*\"(\w+)\"\s*\)")
+_JSON_PATH = re.compile(r"JSON path (?:[\w\[\]]+\.)*(\w+)(?:\[\d+\])? doesn't match")
+"""How REST Assured tells the field of an answer that is another one."""
+_OF_NOTHING = re.compile(r"NullPointerException|'NoneType' object|is not subscriptable|of (?:null|undefined)\b")
+"""Exceptions by which something is missing that should have been stored."""
+
+
+def _by_story(result: Result, answer: AnsweredRequest, got: str, wanted: str, sources: Sources) -> str:
+    """Return the lines that may be at fault by all that a test asked, of which more is known than its end."""
+    code = code_map_of(sources)
+    spans = [(one.path, one.first, one.last) for one in code.reached_by(answer.method, answer.address)]
+    giving = _giving_status(got, answer.body, sources, spans)
+    refusing = giving if got.startswith("4") else []
+    checks = _checks(got, wanted, sources, spans)
+    fields, absent = _fields(result)
+    known = _field_place(result, sources, spans, 1) if absent else ""
+    known = _few(sources, 1, giving) if got.startswith("5") else known  # what is not written yet
+    symptom = Symptom(
+        got="500" if answer.raised else got or ("500" if answer.status.startswith("5") else ""),
+        wanted=wanted,
+        fields=fields,
+        texts=[wrong for wrong, _ in texts(f"{result.message}\n{result.demand}")],
+        anchors=answer.frames or [*checks, *(_condition(*place, sources, spans) for place in refusing)],
+    )
+    story = [sources.shown(*place) for place in Story(code, answer, symptom).told()]
+    return "\n".join([*filter(None, [known]), *story])
 
 
 def _likely(
@@ -303,7 +338,10 @@ def _fields(result: Result) -> tuple[list[str], str]:
     absent = next((next(filter(None, one.groups())) for one in _ABSENT_FIELD.finditer(asserted)), "")
     shown = [line for line in result.demand.splitlines() if line.startswith("> ")]
     statement = "\n".join(shown or _FAILING.findall(result.detail)[-1:])
-    names = [absent] if absent else [one["key"] for one in _READ_FIELD.finditer(statement)][::-1]
+    told = _JSON_PATH.findall(asserted)
+    if "expected: <true>" in asserted and (looked := _HAS.search(statement)):
+        absent = looked[1]
+    names = [absent] if absent else told or [one["key"] for one in _READ_FIELD.finditer(statement)][::-1]
     return [*dict.fromkeys(names)], absent
 
 

@@ -79,7 +79,7 @@ def _guessed(lost: _Lost, sources: Sources) -> _Lost:
 def _is_within(place: str, origin: str, sources: Sources) -> bool:
     """Whether a line stands in the function that returned at another, which a second run of the test saw."""
     found, returned = _PLACE.match(place), _PLACE.match(origin.removeprefix(f"{WORKSPACE}/"))
-    if not found or not returned or found["file"] != returned["file"]:
+    if not found or not returned or found["file"] != returned["file"] or not found["file"].endswith(".py"):
         return False
     number, last = number_of(found["line"]), number_of(returned["line"])
     between = [line for at, line in sources.numbered(found["file"]) if number < at <= last]
@@ -107,7 +107,7 @@ def named_place(message: str, sources: Sources) -> str:
 
 def written_place(message: str, demand: str, sources: Sources) -> str:
     """Return the one line whose literal stands in the wrong one of two texts that a test compares; or ""."""
-    for wrong, right in [] if _MEMBER.search(message) else _texts(f"{message}\n{demand}"):
+    for wrong, right in [] if _MEMBER.search(message) else texts(f"{message}\n{demand}"):
         if place := _literal(wrong, right, sources):
             return place
     return ""
@@ -172,7 +172,7 @@ def depth(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _texts(said: str) -> Iterator[tuple[str, str]]:
+def texts(said: str) -> Iterator[tuple[str, str]]:
     """Yield the texts that a failure compares, the wrong one first."""
     for pattern in _PAIRS:
         for found in pattern.finditer(said):

@@ -1,9 +1,9 @@
 """Where a service or a Java class went wrong: the line of the submission, told to people alone."""
 
-from groundup.grading.java.placing import missed, placed
+from groundup.grading.java.placing import java_tests, missed, placed
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
-from groundup.grading.places import errors_in, exchange_in_java, of_service
+from groundup.grading.places import errors_in, of_service
 from groundup.grading.submitted_sources import Sources
 
 FLASK = """from flask import Flask
@@ -106,7 +106,7 @@ def test_java_test_tells_its_line_and_what_it_calls() -> None:
     results = {test: Result(outcome="failed", message="expected: <100> but was: <104>")}
     sources = Sources({"src/main/java/harbour/Ledger.java": LEDGER})
     stack = {"harbour.LedgerTest#fee[1]": "harbour.LedgerTest LedgerTest.java 4 fee\n"}
-    found = placed(results, stack, {"java/harbour/LedgerTest.java": text}, sources)[test]
+    found = placed(results, stack, java_tests({"java/harbour/LedgerTest.java": text}), sources)[test]
     assert found.detail.startswith("harbour/LedgerTest.java:4: in fee\n    assertEquals(100, fee);\nE   expected")
     assert found.calls == "src/main/java/harbour/Ledger.java:3: public int fee(int days) {"
 
@@ -131,39 +131,6 @@ tests/java/T.java:4: error: cannot find symbol
         for at in range(14)
     )
     assert missed(more).endswith("; method m11() and 2 more")
-
-
-API_TEST = """public class ApiTest {
-    @Test
-    public void testLaunch() {
-        HttpResponse<JsonNode> first = Unirest.get(BASE + "/boats/" + id + "/crew").asJson();
-        HttpResponse<JsonNode> response = Unirest.post(BASE + "/boats")
-                .body(boat)
-                .asJson();
-        assertEquals(201, response.getStatus());
-    }
-    @Test
-    public void testOther() throws Exception {
-        HttpRequest request = HttpRequest.newBuilder()
-                .uri(URI.create(BASE + "/boats/" + id))
-                .DELETE()
-                .build();
-        assertEquals(204, client.send(request, ofString()).statusCode());
-        given().when().get("/api/boats/{id}").then().statusCode(200);
-        assertThat(1).isEqualTo(1);
-    }
-}
-""".splitlines()
-
-
-def test_the_last_request_of_a_java_test_is_read_from_its_text() -> None:
-    """By several clients, up to the failing line, within the test."""
-    said = "expected: <201> but was: <409>"
-    assert exchange_in_java(API_TEST, 8, said) == "last exchange: POST /boats -> 409"
-    assert exchange_in_java(API_TEST, 4, "") == "last exchange: GET /boats/{}/crew -> not known"
-    assert exchange_in_java(API_TEST, 16, "") == "last exchange: DELETE /boats/{} -> not known"
-    assert exchange_in_java(API_TEST, 17, "") == "last exchange: GET /api/boats/{} -> not known"
-    assert exchange_in_java(API_TEST, 3, "") == ""
 
 
 def test_an_exception_behind_a_message_of_a_logger_is_an_error() -> None:

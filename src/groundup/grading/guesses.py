@@ -65,6 +65,29 @@ class SecondTests(NamedTuple):
     limit_s: float
 
 
+class SentRequest(NamedTuple):
+    """What a test asks a service."""
+
+    method: str
+    address: str
+    uses: frozenset[str] = frozenset()
+    """Variables of the test that it is made of."""
+    makes: frozenset[str] = frozenset()
+    """Variables that its answer may give a value."""
+
+
+class RequestsOfTest(NamedTuple):
+    """What one test asks, in order, as far as it came; read from its source."""
+
+    own: tuple[SentRequest, ...]
+    before: tuple[SentRequest, ...] = ()
+    """What was asked before it, that it may lean on."""
+    waits_for: str = ""
+    """The lost test that alone gives a variable its value, and did not come to it."""
+    unset: str = ""
+    """That variable."""
+
+
 class AnsweredRequest(NamedTuple):
     """The last exchange of a lost test with a service."""
 
@@ -74,6 +97,18 @@ class AnsweredRequest(NamedTuple):
     body: str
     handler: tuple[str, int, int] | None
     """File, first and last line of what answers it, where that is clear."""
+    last: SentRequest | None = None
+    """The same as its source has it, where that is known."""
+    earlier: tuple[SentRequest, ...] = ()
+    """What was asked before it, the last first."""
+    alike: tuple[SentRequest, ...] = ()
+    """Last requests of other tests that were lost by the same statuses."""
+    fine: tuple[SentRequest, ...] = ()
+    """Requests of tests that passed."""
+    raised: str = ""
+    """The service's own error, where its log has one."""
+    frames: tuple[tuple[str, int], ...] = ()
+    """Its places in the submission, the innermost first."""
 
 
 class Guesser:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.domain.names import number_of, printable, without_codes
-from groundup.grading.guesses import AnsweredRequest, guesser, several
+from groundup.grading.guesses import AnsweredRequest, RequestsOfTest, SentRequest, guesser, several
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources
@@ -21,16 +21,6 @@ _FRAMES = 20
 _EXCHANGE = re.compile(
     r"^last exchange: ([A-Z]+) (\S+)(?:, sent .*)? -> (no answer|\d{3}|not known) ?(.*)", re.MULTILINE
 )
-_NOT_KNOWN = "not known"
-_JAVA_REQUEST = re.compile(
-    r"(?<!\w)(?P<verb>GET|POST|PUT|PATCH|DELETE|get|post|put|patch|delete)(?:For\w+)?"
-    r"\(\s*(?P<path>[\w.() ]*\+?\s*\"[^\n;]*)"
-    r"|\"(?P<named>GET|POST|PUT|PATCH|DELETE)\"\s*,\s*(?P<beside>[\w.() ]*\+?\s*\"/[^\n;]*)"
-    r"|(?:URI\.create|new URL|new URI)\(\s*(?P<address>[\w.() ]*\+?\s*\"[^\n;]*)"
-)
-_JAVA_VERB = re.compile(r"\.(GET|POST|PUT|PATCH|DELETE)\(|(?:method|setRequestMethod)\(\s*\"(\w+)\"")
-_JAVA_STATUS = re.compile(r"but was: ?<?([1-5]\d\d)>?|but was <([1-5]\d\d)>")
-_JAVA_TEST = re.compile(r"^\s*@\w*Test\b|^\s*(?:public |private |protected )?(?:static )?void \w+\(")
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)')
 _JAVA_FRAME = re.compile(r"^\s+at (?:[\w.$]+/)?([\w.$]+)\.[\w$<>]+\((\w+\.\w+):(\d+)\)")
 _JAVA_CALL = re.compile(r"\b(\w+)\s*\(")
@@ -102,15 +92,35 @@ def _java_frames(lines: Sequence[str], at: int, sources: Sources) -> Iterator[tu
 
 
 def followed(
-    results: Mapping[NumberedTest, Result], log: bytes, sources: Sources
+    results: Mapping[NumberedTest, Result],
+    log: bytes,
+    sources: Sources,
+    requests: Mapping[str, RequestsOfTest] | None = None,
 ) -> Mapping[NumberedTest, Result]:
-    """Return *results*, the lost ones with where they lead in a submission's sources; *log*: what it printed."""
-    return guesser().of_results({**results, **of_service(results, log, sources)}, sources)
+    """Return *results*, the lost ones with where they lead in a submission's sources.
+
+    *log*: what it printed; *requests*: what is known of all that tests asked, by their names.
+    """
+    found = of_service(results, log, sources, requests or {})
+    return guesser().of_results({**results, **found}, sources)
 
 
-def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sources) -> dict[NumberedTest, Result]:
+def of_service(
+    results: Mapping[NumberedTest, Result],
+    log: bytes,
+    sources: Sources,
+    requests: Mapping[str, RequestsOfTest] | None = None,
+) -> dict[NumberedTest, Result]:
     """Return the lost ones of *results* with where the service went wrong: its own error, else what answers."""
-    errors = errors_in(log, sources)
+    errors, requests = errors_in(log, sources), requests or {}
+    fine = tuple(
+        dict.fromkeys(
+            request
+            for test, result in results.items()
+            if result.outcome == "passed" and test.id in requests
+            for request in requests[test.id].own
+        )
+    )
     found = {}
     for test, result in results.items():
         asked = [*_EXCHANGE.finditer(result.demand)]
@@ -120,15 +130,56 @@ def of_service(results: Mapping[NumberedTest, Result], log: bytes, sources: Sour
         handler = sources.handler(method, address)
         is_broken = status == "no answer" or "500" <= status < "600"
         error = _of_request(errors, method, address, handler) if is_broken else None
+        answer = AnsweredRequest(method, address, status, body, handler, fine=fine)
+        if test.id in requests:
+            answer = _with_earlier(answer, requests[test.id], _alike(test, results, requests))
+        told = result
         if error is not None:
-            told = f"the service: {error.said}"
+            answer = answer._replace(raised=error.said, frames=error.frames[::-1])
             detail = f"{as_frames(error, sources)}\n\n{CHAINED}\n\n{result.detail}"
-            found[test] = result.but(detail=detail, demand=f"{result.demand}\n{told}")
-            continue
-        guess = guesser().of_answer(result, AnsweredRequest(method, address, status, body, handler), sources)
-        calls = result.calls if handler is None else sources.answering(handler)
-        found[test] = result.but(calls=calls, probably=several(guess, result.probably))
-    return found
+            told = result.but(detail=detail, demand=f"{result.demand}\nthe service: {error.said}")
+        calls = result.calls if handler is None or error is not None else sources.answering(handler)
+        guess = guesser().of_answer(result, answer, sources)
+        found[test] = told.but(calls=calls, probably=several(guess, result.probably))
+    return _of_those_awaited(found, requests)
+
+
+def _with_earlier(answer: AnsweredRequest, asked: RequestsOfTest, alike: Iterable[SentRequest]) -> AnsweredRequest:
+    """Return *answer* with what was asked before it, and the last requests of tests that were lost alike."""
+    own = [*asked.own]
+    at = next((at for at in range(len(own) - 1, -1, -1) if own[at][:2] == (answer.method, answer.address)), None)
+    last, own = (None, own) if at is None else (own[at], own[:at])
+    return answer._replace(last=last, earlier=tuple(reversed([*asked.before, *own])), alike=tuple(alike))
+
+
+def _alike(
+    test: NumberedTest, results: Mapping[NumberedTest, Result], requests: Mapping[str, RequestsOfTest]
+) -> Iterator[SentRequest]:
+    """Yield the last requests of other tests that were lost with the same words, and wait for none."""
+    for other, result in results.items():
+        asked = requests.get(other.id)
+        is_alike = other != test and result.message == results[test].message
+        if is_alike and asked and asked.own and not asked.waits_for:
+            yield asked.own[-1]
+
+
+def _of_those_awaited(
+    found: Mapping[NumberedTest, Result], requests: Mapping[str, RequestsOfTest]
+) -> dict[NumberedTest, Result]:
+    """Return *found*, tests that wait for a value of another lost one with the lines of that one."""
+    by_name = {test.id: result for test, result in found.items()}
+    told = {}
+    for test, result in found.items():
+        asked = requests.get(test.id)
+        told[test] = result
+        if asked is not None and asked.waits_for:
+            said = f"it uses {asked.unset}, which {asked.waits_for} was lost before it set"
+            first = asked.waits_for
+            for _ in requests:  # that one may wait for another
+                first = requests[first].waits_for if first in requests and requests[first].waits_for else first
+            probably = by_name[first].probably if first in by_name else ""
+            told[test] = result.but(demand=f"{result.demand}\n{said}", probably=probably or result.probably)
+    return told
 
 
 def _of_request(
@@ -153,39 +204,6 @@ def as_frames(error: Error, sources: Sources) -> str:
     """Return an error as pytest shows one in short."""
     frames = [f"{path}:{line}: in service\n    {sources.line(path, line)}" for path, line in error.frames]
     return "\n".join([*frames, f"E   {error.said}"])
-
-
-def exchange_in_java(lines: Sequence[str], number: int, message: str) -> str:
-    """Return the last request of a Java test up to a line, as tests in Python tell it; "" where there is none."""
-    first = next((at for at in range(number - 1, -1, -1) if _JAVA_TEST.match(lines[at])), 0)
-    text = "\n".join(lines[first:number])
-    found = [*_JAVA_REQUEST.finditer(text)]
-    if not found:
-        return ""
-    last = found[-1]
-    verb, said = last["verb"] or last["named"], last["path"] or last["beside"] or last["address"]
-    if verb is None:
-        given = _JAVA_VERB.search("\n".join([text[last.end() :], *lines[number : number + 10]]))
-        verb = (given[1] or given[2]) if given else "GET"
-    status = _JAVA_STATUS.search(message)
-    answered = (status[1] or status[2]) if status else _NOT_KNOWN
-    return f"last exchange: {verb.upper()} {_java_path(said)} -> {answered}"
-
-
-def _java_path(said: str) -> str:
-    """Return the path that a Java expression gives, with `{}` for its variables."""
-    depth, end = 0, len(said)
-    for at, character in enumerate(said):
-        depth += (character == "(") - (character == ")")
-        if depth < 0 or (character == "," and depth == 0):
-            end = at
-            break
-    parts = [part.strip() for part in re.split(r"\s*\+\s*", said[:end])]
-    named = [part.strip('"') if part.startswith('"') else "{}" for part in parts if part]
-    if named and named[0] == "{}":  # the address of the service
-        named = named[1:]
-    path = re.sub(r"\{\w+\}", "{}", "".join(named))
-    return re.sub(r"^\w+://[^/]*", "", path) or "/"
 
 
 def called_in_java(statement: str, above: Iterable[str], sources: Sources) -> str:

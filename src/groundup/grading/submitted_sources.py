@@ -33,6 +33,8 @@ _NO_DEFINITION = re.compile(r"^\s*(?:return|new|else|throw|case)\b")
 _VARIABLE = re.compile(r"^(?:\{.*\}|<.*>|:\w+|.*[([\\*].*)$")
 _LEAST_ALIKE = 0.6
 """Of two words of paths, one of which may be meant for the other."""
+_OTHER_METHOD = 0.85
+"""What a route that fits but for its method is worth, beside one that fits but for a word."""
 OR_IN = "; or in what it calls: "
 """Between what answers a request and functions that it calls, one of which may be at fault."""
 _HELPERS = 4
@@ -123,6 +125,14 @@ class Sources:
 
     def handler(self, method: str, address: str) -> tuple[str, int, int] | None:
         """Return file, first and last line of what answers a request; None where that is not clear."""
+        route = self.route(method, address)
+        if route is None:
+            return None
+        path, number = self._referred(*route)
+        return path, number, block_end(self._lines[path], number)
+
+    def route(self, method: str, address: str) -> tuple[str, int] | None:
+        """Return the line that says what answers a request; None where that is not clear."""
         wanted = address.partition("?")[0].strip("/").split("/")
         best: dict[int, list[tuple[str, int]]] = {}
         for route in self._routes():
@@ -131,11 +141,8 @@ class Sources:
             if not points or (verbs and method not in verbs):
                 continue
             best.setdefault(points + (4 if verbs else 0), []).append((route.path, route.number))
-        if not best or len(top := best[max(best)]) != 1:
-            return None
-        path, number = self._referred(*top[0])
-        lines = self._lines[path]
-        return path, number, block_end(lines, number)
+        top = best[max(best)] if best else []
+        return top[0] if len(top) == 1 else None
 
     def route_like(self, method: str, address: str) -> tuple[str, int] | None:
         """Return the one route most like a request that none answers: of another method, or with another word."""
@@ -145,7 +152,7 @@ class Sources:
             likeness = max(_likeness(wanted, route.prefix, one) for one in route.templates)
             if likeness < _LEAST_ALIKE:
                 continue
-            likeness += method in self._verbs(route) or likeness == 1.0
+            likeness += 1.0 if method in self._verbs(route) else _OTHER_METHOD * (likeness == 1.0)
             found.setdefault(likeness, []).append((route.path, route.number))
         top = found[max(found)] if found else []
         return top[0] if len(top) == 1 else None

@@ -1,0 +1,300 @@
+"""Which lines of a service may have made what a test saw, by all that the test asked, and the sources alone.
+
+What an earlier request stored, or did not, is seen by a later one: so lines of both are told, the likelier first.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from groundup.grading.guesses import AnsweredRequest, SentRequest
+from groundup_origins.code_map import (
+    ASSIGNED,
+    COPIED,
+    FUNCTION,
+    METHOD,
+    NEW,
+    READ,
+    CodeMap,
+    Place,
+    ServiceFunction,
+    mutated,
+    words,
+)
+
+_NEAR = 1.2
+"""Taken off at most for a function whose reading of a member says something."""
+_SHORT = 12
+"""Lines of a function whose every return may be told."""
+_MOST_EARLIER = 10
+_WRITES_WITHIN = 3
+"""Calls away at which a function may still give a field its value."""
+_READ_WELL, _MOST_WEIGHT = 2.0, 2.5
+"""Weights of members: at least for one whose writing says something, and the most that counts."""
+_BY_VALUE = {COPIED: -1.5, READ: -2.0, "null": 1.5}
+_RETURNS = re.compile(r"^\s*return\b|->\s")
+_REFUSES = re.compile(
+    r"(?m)^\s*(?:raise|throw)\b|\babort\(|->\s*(?:\{\s*)?(?:throw\b|new \w*(?:Exception|Refusal|Response)\w*\()"
+)
+_SAYS_STATUS = re.compile(r"^\s*@(?:Response)?Status\b")
+_STATUS_LINE = re.compile(
+    r"\bstatus\w*\(\s*(?:HttpStatus\.\w+|\d{3})|@(?:Response)?Status\b|\breturn\b.*\b[1-5]\d\d\b|setStatus"
+)
+_CHOOSES = re.compile(r"\.(?:filter|sorted|sort|skip|limit|subList|reversed|distinct|min|max|\w+Match|removeIf)\(")
+_DECIDES = re.compile(r"\?[^?:]*:|\bor\w*\(|\belse\b")
+_ANSWERS = re.compile(r"\breturn\b|\.json\(|\bMap\.of\(|\bsend\(|->\s*\S")
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Symptom(NamedTuple):
+    """What a test saw."""
+
+    got: str = ""
+    wanted: str = ""
+    """Statuses; both "" where it compared none."""
+    fields: Sequence[str] = ()
+    """Of an answer, that it looked at."""
+    texts: Sequence[str] = ()
+    """That it saw in place of others."""
+    anchors: Sequence[Place] = ()
+    """Lines that gave the status that it saw, or that would have refused as it wanted, with their conditions."""
+
+
+class Story:
+    """All that one lost test asked, in the code of the service."""
+
+    def __init__(self, code: CodeMap, answer: AnsweredRequest, symptom: Symptom) -> None:
+        self._code, self._symptom = code, symptom
+        self._near = code.reached_by(answer.method, answer.address)
+        self._alike = [code.reached_by(one.method, one.address) for one in answer.alike]
+        self._fine = [code.reached_by(one.method, one.address) for one in answer.fine]
+        is_accepted = symptom.got.startswith("2") and symptom.wanted.startswith("4")
+        self._earlier = [code.reached_by(one.method, one.address) for one in related(answer, by_time=is_accepted)]
+        self._is_unsafe = answer.method not in _SAFE
+        self._points: dict[Place, float] = {}
+
+    def told(self) -> list[Place]:
+        """Return lines that may be at fault, the likelier first."""
+        if not self._near and not self._symptom.anchors:
+            return []
+        got, wanted = self._symptom.got, self._symptom.wanted
+        if got.startswith("4"):
+            self._refused()
+        elif got.startswith("2") and wanted.startswith("4"):
+            self._accepted()
+        elif got.startswith("2") and wanted.startswith("2"):
+            self._of_status()
+        elif got.startswith("5"):
+            self._broken()
+        else:
+            self._of_value()
+        return sorted(self._points, key=lambda place: -self._points[place])
+
+    def _add(self, place: Place, points: float) -> None:
+        self._points[place] = max(self._points.get(place, 0.0), points)
+
+    def _lines(self, spans: Mapping[ServiceFunction, int]) -> Iterator[tuple[Place, str, float]]:
+        """Yield the statements of functions, with what is taken off for how far away and how common they are."""
+        for span, depth in spans.items():
+            off = 0.3 * depth + self._common(span)
+            for number, line in self._code.statements(span):
+                if line.strip() and not line.lstrip().startswith(("//", "*", "/*", "#", "@Override", "}")):
+                    yield (span.path, number), line, off
+
+    def _common(self, span: ServiceFunction) -> float:
+        """Return what is taken off for a function that tests that passed lead to as well."""
+        passing = sum(span in one for one in self._fine)
+        return 0.0 if passing == 0 else 0.5 if passing < 4 else 1.0
+
+    def _refused(self) -> None:
+        """A check refused what was right: what it looks at, and what should have been stored before."""
+        states: dict[str, float] = {}
+        for place in self._symptom.anchors:
+            span = self._code.around(place)
+            if span is not None:
+                self._add(place, 4.4 - 2 * self._common(span))
+                self._looked_at(span, place[1], states, 1.0 - 0.6 * self._common(span))
+        self._note_near(states)
+        self._stored(states)
+
+    def _looked_at(self, span: ServiceFunction, number: int, states: dict[str, float], weight: float) -> None:
+        """Tell what gives a line of a function its values; *states* gets the members that are read for it."""
+        text = self._code.sources.text(span.path)
+        names = words(text[number - 1])
+        while text[number - 1].lstrip().startswith(".") and number > span.first:  # a statement of several lines
+            number -= 1
+            names |= words(text[number - 1])
+        self._note(states, names, 3.0 * weight)
+        for at in range(number - 1, span.first, -1):
+            given = ASSIGNED.match(text[at - 1])
+            if given and given["name"] in names:
+                self._add((span.path, at), 4.2 - 2 * self._common(span))
+                self._note(states, words(text[at - 1]), 2.5 * weight)
+                names |= words(text[at - 1])
+        for other in self._code.calls(span):
+            if other.name in names and other.last - other.first < _SHORT:
+                for at_other, line, off in self._lines({other: 0}):
+                    if _RETURNS.search(line) and not _REFUSES.search(line):
+                        self._add(at_other, 4.6 - off)
+                        self._note(states, words(line), weight)
+        for caller in self._near:
+            for _, line, _ in self._lines({caller: 0}) if span in self._code.calls(caller) else ():
+                if re.search(rf"\b{span.name}\(", line):
+                    self._note(states, words(line), 2.5 * weight)
+
+    def _note(self, states: dict[str, float], names: Iterable[str], weight: float) -> None:
+        for name in names:
+            if name in self._code.owners:
+                states[name] = max(states.get(name, 0.0), weight)
+
+    def _note_near(self, states: dict[str, float]) -> None:
+        for _, line, _ in self._lines(self._near):
+            self._note(states, words(line), 0.5)
+
+    def _stored(self, states: Mapping[str, float], less: float = 0.0) -> None:
+        """Tell what earlier requests store of what was read, or the making of a thing that should hold it."""
+        for rank, spans in enumerate(self._earlier):
+            for span, depth in spans.items():
+                self._kept(span, states, 0.3 * depth + 0.4 * rank + less)
+                if depth < _WRITES_WITHIN:
+                    self._given(span, states, 0.2 * depth + 0.15 * rank + less)
+
+    def _kept(self, span: ServiceFunction, states: Mapping[str, float], off: float) -> None:
+        """Tell lines that change a member that was read, or make a thing that has such members."""
+        kinds: dict[str, float] = {}
+        for name, weight in states.items():
+            for owner in self._code.owners[name] - self._code.records.keys():
+                kinds[owner] = max(kinds.get(owner, 0.0), weight)
+        for at, line, _ in self._lines({span: 0}):
+            changed = mutated(line)
+            points = [3.0 + min(states.get(changed, 0.0), _MOST_WEIGHT)] if changed else []
+            points += [2.6 + min(kinds[kind], _MOST_WEIGHT) for kind in NEW.findall(line) if kind in kinds]
+            if points:
+                self._add(at, max(points) - off)
+
+    def _given(self, span: ServiceFunction, states: Mapping[str, float], off: float) -> None:
+        """Tell lines that give a field that was read its value."""
+        for name, weight in states.items():
+            for number, value in self._code.writing(span, name) if weight >= _READ_WELL else ():
+                points = 3.4 + min(weight, _MOST_WEIGHT) + _BY_VALUE.get(value, 0.0)
+                self._add((span.path, number), points - off)
+
+    def _accepted(self) -> None:
+        """What should be refused was not: what should have been stored or removed before, or the check."""
+        for place in self._symptom.anchors:
+            self._add(place, 4.0)
+        states: dict[str, float] = {}
+        self._note_near(states)
+        for rank, spans in enumerate(self._earlier[:3]):
+            if not self._changes(spans):
+                for at, _, off in self._lines(dict.fromkeys([*spans][:1], 0)):
+                    self._add(at, 5.2 - off / 2 - rank)
+            for at, line, off in self._lines(spans):
+                if changed := mutated(line):
+                    self._add(at, 4.5 + (changed in states) - off / 2 - rank)
+
+    def _changes(self, spans: Mapping[ServiceFunction, int]) -> bool:
+        """Whether a request stores anything, in what answers it or what that calls."""
+        near = {span: depth for span, depth in spans.items() if depth < _WRITES_WITHIN}
+        return any(mutated(line) in self._code.owners for _, line, _ in self._lines(near))
+
+    def _of_status(self) -> None:
+        """Another success was answered."""
+        handler = next(iter(self._near))
+        own = [*enumerate(self._code.lines(handler), handler.first)]
+        if not any(_SAYS_STATUS.match(line) for _, line in own) and self._code.sources.lines_with(_SAYS_STATUS):
+            for number in [number for number, line in own if METHOD.match(line)][:1]:
+                self._add((handler.path, number), 4.9)  # others say it above their signature
+        common = [span for span in self._near if self._alike and all(span in one for one in self._alike)]
+        for at, line, off in self._lines(self._near):
+            if _STATUS_LINE.search(line):
+                self._add(at, 4.0 - off)
+            elif re.search(r"\breturn\b|\.json\(|->", line):
+                self._add(at, 2.0 - off)
+        for at, line, off in self._lines(dict.fromkeys(common, 0)):
+            if not _REFUSES.search(line) and not FUNCTION.match(line) and not METHOD.match(line):
+                self._add(at, 4.5 - 2 * off)
+
+    def _broken(self) -> None:
+        """It failed: what it reads may not be as it should."""
+        states: dict[str, float] = {}
+        for path, number in self._symptom.anchors:
+            if (span := self._code.around((path, number))) is not None:
+                self._looked_at(span, number, states, 1.0)
+        for _, line, off in self._lines(self._near) if not self._symptom.anchors else ():
+            if off < _NEAR:
+                self._note(states, re.findall(r"\.(\w+)\(\)", line), 2.0)
+        self._note_near(states)
+        for at, line, off in self._lines(self._near) if not self._symptom.anchors else ():
+            if re.search(r"\.\w+\(", line) and not METHOD.match(line) and not line.lstrip().startswith("@"):
+                self._add(at, 3.4 - off)
+        self._stored(states)
+        self._written(2.8)
+
+    def _of_value(self) -> None:
+        """A value is another one, or is not there."""
+        is_written = self._written(6.0)
+        texts = [text for text in self._symptom.texts if len(text) > 2]
+        for spans, less in [(self._near, 0.0), *self._earlier_ones(0.6)]:
+            for at, line, off in self._lines(spans):
+                after = self._code.sources.line(at[0], at[1] + 1)
+                if METHOD.match(line) or line.lstrip().startswith("@") or _REFUSES.search(f"{line}\n{after}"):
+                    continue
+                for points, applies in (
+                    (4.0, _ANSWERS.search(line) and not is_written and not less),
+                    (3.6, _CHOOSES.search(line)),
+                    (3.0, any(text in line for text in texts)),
+                    (2.6, _DECIDES.search(line)),
+                    (2.5 + self._is_unsafe, mutated(line) or NEW.search(line)),
+                ):
+                    if applies:
+                        self._add(at, points - off - less)
+                        break
+        states: dict[str, float] = {}
+        for _, line, off in self._lines(self._near):
+            self._note(states, words(line), max(1.4 - off, 0.5))
+        self._stored(states, less=1.5 * self._is_unsafe)
+
+    def _earlier_ones(self, less: float) -> Iterator[tuple[Mapping[ServiceFunction, int], float]]:
+        """Yield what earlier requests lead to, with what is taken off: more where the last one wrote itself."""
+        for rank, spans in enumerate(self._earlier):
+            yield spans, less + 0.4 * rank + 1.5 * self._is_unsafe
+
+    def _written(self, points: float) -> bool:
+        """Tell the lines that write the fields that a test looked at; return whether what answered has one."""
+        found = False
+        for field in self._symptom.fields[:2]:
+            for spans, less in [(self._near, 0.0), *self._earlier_ones(1.0)]:
+                for span, depth in spans.items():
+                    for at, _ in self._code.writing(span, field):
+                        self._add((span.path, at), points - 0.1 * depth - less)
+                        found = found or not less
+        return found
+
+
+def related(answer: AnsweredRequest, *, by_time: bool) -> list[SentRequest]:
+    """Return the earlier requests that may have changed what the last one saw, the likelier first.
+
+    Those that made what it uses come first, or where *by_time* the latest: what is refused had changed.
+    """
+    uses = answer.last.uses if answer.last else frozenset[str]()
+    wanted = parts(answer.address)
+
+    def likeness(one: tuple[int, SentRequest]) -> tuple[float, int]:
+        at, request = one
+        shared = len({*wanted} & {*parts(request.address)})
+        same = request.address == answer.address
+        if by_time:
+            return at - 3.0 * bool(shared), at
+        return -(4.0 * bool(uses & request.makes) + shared + same + 1.0 / (1 + at)), at
+
+    unsafe: dict[tuple[str, str], tuple[int, SentRequest]] = {}
+    for at, request in enumerate(answer.earlier):
+        if request.method not in _SAFE and request[:2] != (answer.method, answer.address):
+            unsafe.setdefault(request[:2], (at, request))
+    return [request for _, request in sorted(unsafe.values(), key=likeness)[:_MOST_EARLIER]]
+
+
+def parts(address: str) -> list[str]:
+    """Return the words of a path."""
+    return [part for part in address.partition("?")[0].strip("/").split("/") if part and "{" not in part]
