@@ -340,7 +340,7 @@ print("nothing")
         # A shell that cannot start a process ends by itself: this one starts its last before any bomb goes off.
         bomb = "sleep 60 & asleep=$!; bomb() { bomb | bomb & }; (bomb) & wait $asleep"
         result = await sandbox.run(sh(bomb, timeout_s=2))
-        assert result.ending in (Ending.TIMEOUT, Ending.PROCESSES)
+        assert result.ending in (Ending.TIMEOUT, Ending.PROCESSES), result
         if result.ending is Ending.TIMEOUT:
             after = await sandbox.run(sh("ls -d /proc/[0-9]* | wc -l"))
             assert int(after.stdout) < 8
