@@ -31,7 +31,7 @@ class Offers(NamedTuple):
     texts: Sequence[str]
     """Its short literals."""
     unused: Sequence[str]
-    """Variables that the function gives a value and never uses."""
+    """Those that the function never uses."""
     fields: Mapping[str, Mapping[str, Any]]
     """Which keys and attributes things of a name have in the file, each as a tree."""
     conversions: Mapping[str, Mapping[str, Any]]
@@ -116,6 +116,19 @@ class Function:
             unused=_unused_in(node),
             **self.beside,
         )
+
+    def forgets(self) -> bool:
+        """Say whether it makes or takes something that it never uses, so that a statement may be missing.
+
+        Methods and decorated functions may have to take what they do not use.
+        """
+        if self.is_assignment:
+            return False
+        unused = {*_unused_in(self.node)}
+        made = (one.targets[0] for one in ast.walk(self.node) if isinstance(one, ast.Assign))
+        is_free = not self.classes and not self.node.decorator_list and len(self.node.body) > 1
+        taken = {one.arg for one in ast.walk(self.node.args) if isinstance(one, ast.arg)} if is_free else set()
+        return any(isinstance(one, ast.Name) and one.id in unused for one in made) or bool(unused & taken)
 
     def _constant_defaults(self) -> dict[str, Any]:
         return {name: one.value for name, one in _defaults_of(self.node) if isinstance(one, ast.Constant)}
@@ -315,10 +328,10 @@ def _flags_in(node: Any) -> list[str]:
 
 
 def _unused_in(node: Any) -> list[str]:
-    """Return the variables of a function that are given a value and never used."""
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
-    used = {one.id for one in names if not isinstance(one.ctx, ast.Store)}
-    return [*dict.fromkeys(one.id for one in names if one.id not in used and not one.id.startswith("_"))][:_NAMES]
+    """Return the arguments and variables of a function that it never uses."""
+    names = (one for one in ast.walk(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Store))
+    used = {one.id for one in names} | {"self", "cls"}
+    return [one for one in names_in(node) if one not in used and not one.startswith("_")][:_NAMES]
 
 
 def _texts_in(node: Any) -> list[str]:

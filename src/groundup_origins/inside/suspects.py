@@ -20,6 +20,8 @@ _ALIKE = 10
 """Lines are alike whose suspicion differs by less than a part of so many."""
 _UNLIKE = 0.7
 """What the suspicion of lines counts in functions that refuse nothing, where a refusal is in question."""
+_FORGETFUL = 1.3
+"""What it counts in functions that make something, or take it, and use it nowhere."""
 _FAR = 1000
 _LATE = re.compile(r"\s*(?:raise\b|try:|(?:async )?with [\w.]+:)")
 _ANSWERS = re.compile(r"\b2\d\d\b.*\b4\d\d\b|\b4\d\d\b.*\b2\d\d\b")
@@ -42,6 +44,7 @@ class Suspects:
         self._source = source
         self._begins: dict[tuple[str, int], int] = {}
         self._statements: dict[str, dict[int, Any]] = {}
+        self._forgetful: dict[Any, bool] = {}
 
     def of(self, one: Any, lines: Sequence[Any], suspicion: Mapping[Any, float]) -> list[tuple[str, int]]:
         """Return file and line of what is told of a lost test; *lines*: those that it ran, ranked.
@@ -62,7 +65,8 @@ class Suspects:
                 place = self._place(line)
                 far = steps.get(place[1], _FAR) if is_near else _FAR
                 is_unlike = is_refusal and not self._refuses(*place)
-                alike = -round(suspicion.get(line, 0.0) * _ALIKE * (_UNLIKE if is_unlike else 1))
+                likely = (_UNLIKE if is_unlike else 1) * (_FORGETFUL if self._forgets(*place) else 1)
+                alike = -round(suspicion.get(line, 0.0) * _ALIKE * likely)
                 ranks[line] = alike, is_unlike, far, -min(sum(self._computed(*place).values()), _MUCH), number
         found: dict[tuple[str, int], None] = {}
         late: dict[tuple[str, int], None] = {}
@@ -94,6 +98,12 @@ class Suspects:
 
     def _is_late(self, path: str, line: int) -> bool:
         return bool(_LATE.match(linecache.getline(self._source(path), line)))
+
+    def _forgets(self, path: str, line: int) -> bool:
+        function = self._function(path, line)
+        if function not in self._forgetful:
+            self._forgetful[function] = function is not None and function.forgets()
+        return self._forgetful[function]
 
     def _refuses(self, path: str, line: int) -> bool:
         function = self._function(path, line)

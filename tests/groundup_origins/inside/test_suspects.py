@@ -52,6 +52,22 @@ def joined(word, other):
         and other
         and word + other[0]
     )
+
+def halved(number, is_exact):
+    part = number / 2
+    return part
+
+def total(number):
+    part = halved(number, True)
+    return part + number * 3 - 1
+
+class Shelf:
+    def halved(self, number, is_exact):
+        return number / 2
+
+    def kept(self, number):
+        place = number * 2
+        return number
 """
 
 
@@ -119,6 +135,13 @@ def test_where_an_answer_should_have_been_a_refusal_functions_that_refuse_come_f
         assert _told(library, lost) == [15, 14, 17]
     lost.message = "assert 200 == 201"
     assert _told(library, lost) == [15, 14, 32]
+
+
+def test_functions_that_use_nowhere_what_they_take_or_make_come_first(library: ModuleType) -> None:
+    """What used it is missing; a method may have to take what it does not use."""
+    assert _told(library, _ran(library, "total", 4)) == [43, 44, 48]
+    forgetful = [one.node.name for one in functions_of(str(library.__file__)) if one.forgets()]
+    assert forgetful == ["halved", "kept"]
 
 
 def test_steps_follow_variables_conditions_and_methods(library: ModuleType) -> None:
