@@ -74,7 +74,33 @@ class Suspects:
             if len(found) < _TOLD:
                 place = self._place(line)
                 (late if self._is_late(*place) else found).setdefault(place)
-        return [self._fullest(*place) for place in [*found, *late][:_TOLD]]
+        places = [*found, *late]
+        reasons = [reason for place in places[:1] for reason in self._reasons(one, *place)]
+        places = [*dict.fromkeys([*places[:1], *reasons, *places[1:]])][:_TOLD]
+        return [self._fullest(*place) for place in places]
+
+    def _reasons(self, one: Any, path: str, line: int) -> list[tuple[str, int]]:
+        """Return what led to a statement that computes nothing, such as `return False`, and computes most itself.
+
+        To where an exception is handled that is what raised it. Constants of the module led to what uses them.
+        """
+        function = self._function(path, line)
+        if function is None or self._computed(path, line):
+            return []
+        node: Any
+        orders = {at: order for (code, at), order in one.lines.items() if code.co_filename == path}
+        for node in ast.walk(function.node):
+            for handler in getattr(node, "handlers", ()):
+                if handler.lineno == line:
+                    ran = [at for at in range(node.body[0].lineno, handler.lineno) if at in orders]
+                    return [(path, function.statement_at(max(ran, key=orders.__getitem__))[0])] if ran else []
+        began = {function.statement_at(at)[0] for at in orders if function.first <= at <= function.last}
+        led = {at: far for at, far in steps_to(function.node, line, began) if at != line}
+        for at, far in [*led.items()]:
+            used = {*_names(self._statements[path][at], ast.Load)}
+            led.update({other.first: far + 1 for other in self._functions(path) if used & _constants(other)})
+        best = sorted(led, key=lambda at: (-min(sum(self._computed(path, at).values()), _MUCH), led[at]))
+        return [(path, at) for at in best[:1]]
 
     def _computed(self, path: str, line: int) -> Mapping[int, int]:
         """Return by line how many parts of the statement that begins at one compute something."""
@@ -87,7 +113,7 @@ class Suspects:
         statement = self._statements[path].get(line)
         counts: Counter[int] = Counter()
         for part in _parts(statement) if statement is not None and not isinstance(statement, _DEFINITIONS) else ():
-            if isinstance(part, _COMPUTES) and getattr(part, "value", part) is not None:
+            if isinstance(part, _COMPUTES) and not isinstance(getattr(part, "value", 0), (bool, type(None))):
                 counts[getattr(part, "lineno", line)] += 1
         return counts
 
@@ -161,6 +187,13 @@ def steps_to(function: Any, line: int, ran: Collection[int]) -> Iterator[tuple[i
         far += 1
     if is_plain:  # whose value other statements made
         yield line, far
+
+
+def _constants(assignment: Any) -> set[str]:
+    """Return the variables of a module that an assignment sets; none for a function, or in a class."""
+    if not assignment.is_assignment or assignment.classes:
+        return set()
+    return {*_names(assignment.node, ast.Store)}
 
 
 def _is_empty(statement: Any) -> bool:

@@ -68,6 +68,20 @@ class Shelf:
     def kept(self, number):
         place = number * 2
         return number
+
+PARTS = {"a": 1, "b": 2}
+
+def is_part(word):
+    found = PARTS.get(word)
+    if found is None:
+        return False
+    return True
+
+def read(text):
+    try:
+        return int(text)
+    except ValueError:
+        raise KeyError(text) from None
 """
 
 
@@ -89,7 +103,7 @@ def _ran(module: ModuleType, function: str, *given: object, origin: int = 0) -> 
     sys.settrace(lines)
     try:
         vars(module)[function](*given)
-    except ValueError:
+    except (ValueError, KeyError):
         pass
     finally:
         sys.settrace(before)
@@ -142,6 +156,12 @@ def test_functions_that_use_nowhere_what_they_take_or_make_come_first(library: M
     assert _told(library, _ran(library, "total", 4)) == [43, 44, 48]
     forgetful = [one.node.name for one in functions_of(str(library.__file__)) if one.forgets()]
     assert forgetful == ["halved", "kept"]
+
+
+def test_what_led_to_a_statement_that_computes_nothing_comes_second(library: ModuleType) -> None:
+    """Also a constant of the module; to where an exception is handled it is what raised it."""
+    assert _told(library, _ran(library, "is_part", "c"), _ran(library, "is_part", "a")) == [63, 58, 62]
+    assert _told(library, _ran(library, "read", "a"), _ran(library, "read", "1")) == [69, 68, 70]
 
 
 def test_steps_follow_variables_conditions_and_methods(library: ModuleType) -> None:
