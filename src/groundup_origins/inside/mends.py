@@ -144,10 +144,11 @@ class Workshop:
     ) -> Mend | None:
         """Return the change that mends *first* and most of those that are *left*.
 
-        Where one mends not all of them, another that does may be as near.
+        Where one mends not all of them, another that does is looked for as long again as that one took.
         *is_flat*: whether no line is more suspicious than others, so that many trials are not worth their time.
         """
         best: Mend | None = None
+        began = self._clock.now()
         if not self._loses(first):
             return None
         places = self._places(first, lines)
@@ -170,6 +171,7 @@ class Workshop:
                 for path, function, change in self._passing_changes(some, first, until):
                     found = self._proven(path, function, change, first, left)
                     if found is not None and (best is None or len(found.tests) > len(best.tests)):
+                        until = until if best is not None else min(until, 2 * self._clock.now() - began)
                         best = found
                         if len(found.tests) >= min(len(left), self._bench.lost):
                             return found
