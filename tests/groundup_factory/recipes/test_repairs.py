@@ -181,3 +181,65 @@ def test_where_one_test_hangs_each_gets_little_time(tmp_path: Path) -> None:
 
     assert _mended(RECIPE, _ran(Ending.TIMEOUT, passed=""), tmp_path).tests.one_test_s == 20
     assert _mended(RECIPE, _ran(passed=""), tmp_path).tests.one_test_s is None
+
+
+def test_a_version_module_that_the_build_writes_is_generated(tmp_path: Path) -> None:
+    """As its build backend would write it; a module of the library that nothing writes stays missing."""
+    write_tree(
+        tmp_path, {"tests/test_a.py": "", "pyproject.toml": '[tool.setuptools_scm]\nwrite_to = "calc/_version.py"'}
+    )
+    source = RECIPE.source.but(version="1.2.3.dev4+g5")
+    lacking = _ran(failed="ModuleNotFoundError: No module named 'calc._version'")
+    other = _ran(failed="ModuleNotFoundError: No module named 'calc._speedups'")
+
+    (made, note), *_ = repaired(RECIPE.but(source=source), lacking, tmp_path)
+
+    assert note == "generated calc/_version.py with version 1.2.3.dev4+g5"
+    assert made.tests.generated == {
+        "calc/_version.py": '__version__ = version = "1.2.3.dev4+g5"\n'
+        '__version_tuple__ = version_tuple = (1, 2, 3, "dev4", "g5",)\n'
+    }
+    assert repaired(RECIPE, other, tmp_path) == []
+
+
+def test_helpers_of_tests_are_found_where_they_lie(tmp_path: Path) -> None:
+    """At the root, or in a folder of the tests; once is enough."""
+    write_tree(tmp_path, {"tests/test_a.py": "", "bench/__init__.py": "", "tests/unit/fixtures.py": ""})
+    recipe = RECIPE.but(tests=RECIPE.tests.but(import_roots=("src",)))
+    lacking = _ran(failed="No module named 'bench'\nNo module named 'fixtures'\nNo module named 'bench.data'")
+
+    assert [note for _, note in repaired(recipe, lacking, tmp_path)] == [
+        "import root .: tests import bench from the root",
+        "import root tests/unit: tests import fixtures from tests/unit",
+    ]
+    assert _mended(recipe, lacking, tmp_path).tests.import_roots == ("src", ".", "tests/unit")
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("E  fixture 'mocker' not found", "pytest-mock"),
+        ("E  fixture 'httpx_mock' not found", "pytest-httpx"),
+        ("async def functions are not natively supported.", "pytest-asyncio"),
+        ("Unknown pytest.mark.asyncio", "pytest-asyncio"),
+        ("E  fixture 'our_own' not found", None),
+    ],
+)
+def test_a_plugin_is_installed_whose_fixture_tests_lack(tmp_path: Path, said: str, wanted: str | None) -> None:
+    """A fixture that no known plugin has is the tests' own fault."""
+    write_tree(tmp_path, {"tests/test_a.py": ""})
+    wants = _mended(RECIPE, _ran(failed=said), tmp_path).environment.wants
+    assert wants == (("pytest", wanted) if wanted else ("pytest",))
+
+
+def test_a_folder_that_tests_write_into_becomes_writable(tmp_path: Path) -> None:
+    """The protected one that a message names, or all of them where it names none; files are never."""
+    write_tree(tmp_path, {"tests/test_a.py": "", "data/x": "", "README.md": ""})
+    recipe = RECIPE.but(tests=RECIPE.tests.but(protected=("tests", "data", "README.md")))
+    named = _ran(failed="OSError: [Errno 30] Read-only file system: '/workspace/data/out.txt'")
+    elsewhere = _ran(failed="OSError: [Errno 30] Read-only file system: '/usr/out.txt'")
+    unnamed = _ran(failed="OSError: [Errno 30] Read-only file system")
+
+    assert _mended(recipe, named, tmp_path).tests.writable == ("data",)
+    assert _mended(recipe, elsewhere, tmp_path).tests.writable == ()
+    assert _mended(recipe, unnamed, tmp_path).tests.writable == ("tests", "data")
