@@ -75,24 +75,42 @@ def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[An
 def repeated(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
     """Yield changes that repeat a plain statement of a function in another of its blocks, or one of the *others*.
 
-    One that uses what the function makes and does not use is what it most probably lacks.
+    One that uses what the function takes or makes and uses nowhere is what it most probably lacks; then one of its
+    own, or that several others have.
     """
     if function.is_assignment:
         return
     offers = function.offers()
-    found: dict[str, tuple[int, Any]] = {}
+    tiers: dict[str, int] = {}
+    found: dict[str, Any] = {}
+    for one in _stored(function, offers):
+        found[ast.dump(one)], tiers[ast.dump(one)] = one, changes.SLIP
     for other in [function, *(one for one in others if one is not function and one.classes == function.classes)]:
-        for statement in _plain(other.node) if not other.is_assignment else ():
+        some = {ast.dump(one): one for one in _plain(other.node) if not other.is_assignment}
+        for text, statement in some.items():
             for one in _fitted(statement, offers):
                 is_wanted = _names(one) & {*offers.unused}
-                tier = changes.SLIP if is_wanted else changes.LESS if other is function else changes.CRUDE
-                found.setdefault(ast.dump(one), (tier, one))
-    likely = sorted(found.values(), key=lambda one: one[0])[:_STATEMENTS]
+                is_likely = other is function or text in found
+                tier = changes.SLIP if is_wanted else changes.LESS if is_likely else changes.CRUDE
+                found[ast.dump(one)] = one
+                tiers[ast.dump(one)] = min(tier, tiers.get(ast.dump(one), tier))
+    likely = sorted(found, key=tiers.__getitem__)[:_STATEMENTS]
     for parent, field, number in _slots(function.node):
         block = getattr(parent, field)
-        for tier, one in likely:
+        is_last = number == len(block) - 1 and not isinstance(block[number], _WAYS_OUT)
+        for text in likely:
+            one = found[text]
             if block[number] is not one and (number == 0 or block[number - 1] is not one):
-                yield _before(changes, parent, field, number, one, tier)
+                yield _before(changes, parent, field, number, one, tiers[text])
+                if is_last:
+                    yield _before(changes, parent, field, number, one, tiers[text], is_after=True)
+
+
+def _stored(function: Any, offers: Any) -> Iterator[Any]:
+    """Yield statements that keep what a new object is given and its `__init__` uses nowhere."""
+    for name in offers.unused if function.node.name == "__init__" else ():
+        for field in (name, f"_{name}"):
+            yield ast.copy_location(ast.parse(f"self.{field} = {name}").body[0], function.node)
 
 
 def _plain(node: Any) -> Iterator[Any]:
@@ -171,10 +189,13 @@ def _slots(node: Any) -> Iterator[tuple[Any, str, int]]:
                     yield one, field, number
 
 
-def _before(changes: Any, parent: Any, field: str, number: int, statement: Any, tier: int) -> Any:
+def _before(
+    changes: Any, parent: Any, field: str, number: int, statement: Any, tier: int, *, is_after: bool = False
+) -> Any:
     old = getattr(parent, field)[number]
-    new = ast.If(test=ast.Constant(value=True, kind=None), body=[statement, old], orelse=[])
-    return changes.CodeChange(parent, field, number, ast.copy_location(new, old), tier, statement, "before it: ")
+    body, where = ([old, statement], "after it: ") if is_after else ([statement, old], "before it: ")
+    new = ast.If(test=ast.Constant(value=True, kind=None), body=body, orelse=[])
+    return changes.CodeChange(parent, field, number, ast.copy_location(new, old), tier, statement, where)
 
 
 def by_state(

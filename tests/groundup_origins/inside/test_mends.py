@@ -209,6 +209,28 @@ class Drawer:
         here = self.kept[key]
         return key
 
+class Ledger:
+    def __init__(self, name, limit):
+        self.name = name
+        self.rows, self.kept = [], 0
+
+    def _keep(self):
+        self.kept = len(self.rows)
+
+    def put(self, row):
+        self.rows.append(row)
+        self._keep()
+
+    def take(self):
+        self.rows.pop()
+        self._keep()
+
+    def clear(self):
+        self.rows.clear()
+
+    def room(self):
+        return self.limit - len(self.rows)
+
 def settled(rows, bound):
     open_rows, large = {*rows}, []
     for row in rows:
@@ -429,6 +451,16 @@ def test_the_function_that_made_the_wrong_value_is_changed_first(tmp_path: Path,
     ("lost", "passing", "told"),
     [
         (
+            ["assert lib.Ledger('a', 3).room() == 3"],
+            ["assert lib.Ledger('a', 3).name == 'a'"],
+            "self.rows, self.kept = [], 0 | before it: self.limit = limit",
+        ),
+        (
+            ["one = lib.Ledger('a', 3); one.put(1); one.clear(); assert one.kept == 0"],
+            ["one = lib.Ledger('a', 3); one.put(1); assert one.kept == 1; one.take(); assert one.kept == 0"],
+            "self.rows.clear() | after it: self._keep()",
+        ),
+        (
             ["assert lib.joined('ab') == 'a, b.'"],
             ["assert lib.joined('a') == 'a.'"],
             "def joined(words, by=\";\", *, end=\".\"): | def joined(words, by=', ', *, end='.'):",
@@ -494,6 +526,8 @@ def test_the_function_that_made_the_wrong_value_is_changed_first(tmp_path: Path,
         ),
     ],
     ids=[
+        "argument of a new object",
+        "last statement of siblings",
         "default",
         "await",
         "order of calls",
