@@ -22,6 +22,7 @@ _LACKS = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+
 _NOT_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
 _CLASS_LACKS = re.compile(r"(?:type object )?'(?P<kind>\w+)'(?: object)? has no attribute '(?P<name>\w+)'")
 _MISFIT = re.compile(r"TypeError: (?:[\w.<>]*\.)?(?P<name>\w+)\(\) (?:missing|got|takes)\b")
+_UNCALLED = re.compile(r"(?:\bassert |: |[!=]= )<bound method (?:\w+\.)*(?P<name>\w+) of ")
 _ENDED = re.compile(r"ended the (?:test )?process")
 _ENDS = re.compile(r"\b(?:os\._exit|sys\.exit|os\.abort|os\.kill|signal\.raise_signal|exit|quit)\(")
 _DEFINED = re.compile(
@@ -97,7 +98,7 @@ def named_place(message: str, sources: Sources) -> str:
         return _in_module(found["module"], found["name"], sources)
     if found := _CLASS_LACKS.search(message):
         return _in_class(found["kind"], found["name"], sources)
-    if found := _MISFIT.search(message):
+    if found := _MISFIT.search(message) or _UNCALLED.search(message):
         defined = sources.function(found["name"])
         return sources.shown(*defined) if defined is not None else ""
     if _ENDED.search(message):

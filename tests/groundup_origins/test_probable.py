@@ -31,6 +31,8 @@ LIBRARY = Sources({
         ("AttributeError: 'Hull' object has no attribute 'paint'", "", "boats/hull.py:5"),
         ("AttributeError: 'Sail' object has no attribute 'paint'", "", ""),
         ("TypeError: moor() missing 1 required keyword-only argument: 'knots'", "", "boats/hull.py:12"),
+        ("assert <bound method Hull.paint_all of <boats.hull.Hull object at 0x7>> == 'b'", "", "boats/hull.py:5"),
+        ("AssertionError: 'b' != <bound method Hull.paint_all of Hull()>", "", "boats/hull.py:5"),
         ("ended the test process with exit code 7", "", "boats/hull.py:9"),
         ("AssertionError: assert 'boat> a' == 'ship> a'", "", "boats/hull.py:1"),
         ("assert '...", "left  'painted & dry'\nright 'painted and dry'", "boats/hull.py:6"),
@@ -39,7 +41,7 @@ LIBRARY = Sources({
     ],
 )  # fmt: skip
 def test_a_message_leads_to_one_line_or_to_none(message: str, demand: str, place: str) -> None:
-    """A name like the missing one, elsewhere or renamed; a signature, an exit, a literal of the wrong text."""
+    """A name like the missing one, elsewhere or renamed; a signature, a property, an exit, a literal of a text."""
     assert probable_place(message, demand, LIBRARY).rpartition(": ")[0].partition(": ")[0] == place
 
 
