@@ -58,15 +58,15 @@ def test_a_long_result_keeps_its_ends_and_says_how_much_is_gone() -> None:
 def test_what_the_model_wrote_is_shortened_later_and_stays_a_call() -> None:
     """Long texts in arguments are cut in their JSON; thoughts go, but for the newest turn, which goes on."""
     talk = of_turns(2, text="z" * 701, arguments=json.dumps({"command": "y" * 701, "timeout_s": 5}))
-    talk.add(*turn(2, arguments="no JSON"))
+    talk.add(*turn(2, arguments="no JSON"), *turn(3, arguments="[" * 100_000))
     talk.shorten(len(talk.messages), 2)
     replies = [message for message in talk.request() if message.role == "assistant"]
     given = json.loads(replies[0].tool_calls[0].arguments)
     assert (len(replies[0].content), given["timeout_s"]) == (len(given["command"]), 5)
     assert "[... 101 characters left out ...]" in given["command"]
-    assert replies[2].tool_calls[0].arguments == "{}"
-    assert [message.reasoning for message in replies] == [None, None, "hm"]
-    assert [message.original for message in replies] == [{}, {}, {"x": 1}]
+    assert [reply.tool_calls[0].arguments for reply in replies[2:]] == ["{}", "{}"]
+    assert [message.reasoning for message in replies] == [None, None, None, "hm"]
+    assert [message.original for message in replies] == [{}, {}, {}, {"x": 1}]
 
 
 def test_turns_are_left_out_whole_and_counted() -> None:

@@ -133,7 +133,7 @@ def _short_call(call: ToolCall) -> ToolCall:
     """Return *call* with long texts cut: its arguments stay JSON."""
     try:
         document = json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         return call.but(arguments="{}")

@@ -192,7 +192,7 @@ def _arguments(call: ToolCall) -> JsonValue:
     """Return a call's arguments as an object, as the format wants them."""
     try:
         document: JsonValue = json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = call.arguments
     return document if isinstance(document, dict) else {"unreadable": document}
 
