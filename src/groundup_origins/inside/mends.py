@@ -117,6 +117,7 @@ class Workshop:
         self._passing = passing
         self._files: dict[str, list[Any]] = {}
         self._donors: dict[str, list[Any]] = {}
+        self._plain: dict[str, list[Any]] = {}
         self._costly: dict[tuple[str, int], tuple[str, int]] = {}
 
     def mends(self, lost: Sequence[Any], spectrum: Any, until: float) -> Iterator[Mend]:
@@ -253,10 +254,11 @@ class Workshop:
     def functions(self, path: str) -> list[Any]:
         """Return the functions and assignments of a file; none where it cannot be read."""
         if path not in self._files:
-            self._files[path] = self._donors[path] = []
+            self._files[path] = self._donors[path] = self._plain[path] = []
             with contextlib.suppress(Exception):  # no file, or not this Python's language
                 self._files[path] = self._functions.functions_of(self._bench.source(path))
                 self._donors[path] = self._missing.donors(self._files[path])
+                self._plain[path] = self._missing.plain_statements(self._files[path])
         return self._files[path]
 
     def _changes(self, path: str, function: Any, first: Any) -> list[Any]:
@@ -264,7 +266,7 @@ class Workshop:
             made = [*self._module.changes_of(function, first.pairs, first.words)]
             made += self._missing.kept(self._module, function, self._files[path])
             made += self._missing.inserted(self._module, function, self._donors[path])
-            made += self._missing.repeated(self._module, function, self._files[path])
+            made += self._missing.repeated(self._module, function, self._plain[path])
             if first.raises and not function.is_assignment:
                 lost, passing = self._states(path, function, [first]), self._states(path, function, self._passing)
                 made += self._missing.by_state(self._module, function, first.raises, lost, passing)

@@ -72,11 +72,33 @@ def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[An
             yield _before(changes, parent, field, number, statement, tier)
 
 
-def repeated(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
-    """Yield changes that repeat a plain statement of a function in another of its blocks, or one of the *others*.
+class PlainStatement(NamedTuple):
+    """A statement of a function that changes something, more than a variable, and holds no others."""
 
-    One that uses what the function takes or makes and uses nowhere is what it most probably lacks; then one of its
-    own, or that several others have.
+    function: Any
+    statement: Any
+    text: str
+    names: frozenset[str]
+
+
+def plain_statements(functions: Sequence[Any]) -> list[PlainStatement]:
+    """Return those of some functions, each once of a function."""
+    found: dict[tuple[int, str], PlainStatement] = {}
+    for function in functions:
+        for one in ast.walk(function.node) if not function.is_assignment else ():
+            is_call = isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)
+            is_set = isinstance(one, ast.Assign) and not isinstance(one.targets[0], ast.Name)
+            if is_call or is_set or isinstance(one, ast.AugAssign):
+                text = ast.dump(one)
+                found.setdefault((id(function), text), PlainStatement(function, one, text, _names(one)))
+    return [*found.values()]
+
+
+def repeated(changes: Any, function: Any, given: Sequence[PlainStatement]) -> Iterator[Any]:
+    """Yield changes that repeat a plain statement of a function in another of its blocks, or one of another's.
+
+    *given*: of the functions of its file. One that uses what the function takes or makes and uses nowhere is what
+    it most probably lacks; then one of its own, or that several others have.
     """
     if function.is_assignment:
         return
@@ -85,15 +107,14 @@ def repeated(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any
     found: dict[str, Any] = {}
     for one in _stored(function, offers):
         found[ast.dump(one)], tiers[ast.dump(one)] = one, changes.SLIP
-    for other in [function, *(one for one in others if one is not function and one.classes == function.classes)]:
-        some = {ast.dump(one): one for one in _plain(other.node) if not other.is_assignment}
-        for text, statement in some.items():
-            for one in _fitted(statement, offers):
-                is_wanted = _names(one) & {*offers.unused}
-                is_likely = other is function or text in found
-                tier = changes.SLIP if is_wanted else changes.LESS if is_likely else changes.CRUDE
-                found[ast.dump(one)] = one
-                tiers[ast.dump(one)] = min(tier, tiers.get(ast.dump(one), tier))
+    for other in sorted(given, key=lambda one: one.function is not function):
+        for one in _fitted(other, offers) if other.function.classes == function.classes else ():
+            text = other.text if one is other.statement else ast.dump(one)
+            is_wanted = _names(one) & {*offers.unused}
+            is_likely = other.function is function or text in found
+            tier = changes.SLIP if is_wanted else changes.LESS if is_likely else changes.CRUDE
+            found.setdefault(text, one)
+            tiers[text] = min(tier, tiers.get(text, tier))
     likely = sorted(found, key=tiers.__getitem__)[:_STATEMENTS]
     for parent, field, number in _slots(function.node):
         block = getattr(parent, field)
@@ -113,23 +134,14 @@ def _stored(function: Any, offers: Any) -> Iterator[Any]:
             yield ast.copy_location(ast.parse(f"self.{field} = {name}").body[0], function.node)
 
 
-def _plain(node: Any) -> Iterator[Any]:
-    """Yield the statements of a function that change something, more than a variable, and hold no others."""
-    for one in ast.walk(node):
-        is_call = isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)
-        is_set = isinstance(one, ast.Assign) and not isinstance(one.targets[0], ast.Name)
-        if is_call or is_set or isinstance(one, ast.AugAssign):
-            yield one
-
-
-def _fitted(statement: Any, offers: Any) -> Iterator[Any]:
+def _fitted(given: PlainStatement, offers: Any) -> Iterator[Any]:
     """Yield a statement where a function has its variables, else with its one other replaced by what is unused."""
-    strange = _names(statement) - offers.own - offers.shared
+    strange = given.names - offers.own - offers.shared
     if not strange:
-        yield statement
+        yield given.statement
     elif len(strange) == 1:
         for name in offers.unused:
-            yield _renamed(statement, strange, name)
+            yield _renamed(given.statement, strange, name)
 
 
 def _renamed(statement: Any, strange: frozenset[str], name: str) -> Any:
