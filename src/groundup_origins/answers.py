@@ -105,6 +105,10 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
     return "\n".join([result.probably.splitlines()[0], *likely[:1]]) if _is_accepted(got, wanted) else ""
 
 
+_LACKING = re.compile(
+    r"because \"(?:this\.|[\w.$]*\.)?(\w+)\" is null|because the return value of \"[\w.$]*?(\w+)\("
+)
+"""How Java tells what is null: a variable, or what a method returned."""
 _HAS = re.compile(r"\b(?:has|containsKey|hasNonNull|contains)\(\s*\"(\w+)\"\s*\)")
 _JSON_PATH = re.compile(r"JSON path (?:[\w\[\]]+\.)*(\w+)(?:\[\d+\])? doesn't match")
 """How REST Assured tells the field of an answer that is another one."""
@@ -122,12 +126,14 @@ def _by_story(result: Result, answer: AnsweredRequest, got: str, wanted: str, so
     fields, absent = _fields(result)
     known = _field_place(result, sources, spans, 1) if absent else ""
     known = _few(sources, 1, giving) if got.startswith("5") else known  # what is not written yet
+    lacking = _LACKING.search(answer.raised)
     symptom = Symptom(
         got="500" if answer.raised else got or ("500" if answer.status.startswith("5") else ""),
         wanted=wanted,
         fields=fields,
         texts=[wrong for wrong, _ in texts(f"{result.message}\n{result.demand}")],
         anchors=answer.frames or [*checks, *(_condition(*place, sources, spans) for place in refusing)],
+        lacking=next(filter(None, lacking.groups()), "") if lacking else "",
     )
     story = [sources.shown(*place) for place in Story(code, answer, symptom).told()]
     return "\n".join([*filter(None, [known]), *story])

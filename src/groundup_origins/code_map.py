@@ -13,7 +13,8 @@ from groundup.grading.submitted_sources import Sources, block_end
 Place = tuple[str, int]
 COPIED, READ = "copied from another one", "read from what was sent"
 _DEEPEST = 4
-_MOST_FUNCTIONS = 2000
+_MOST_LINES, _MOST_FUNCTIONS = 40_000, 2000
+"""Of a submission, that are looked at."""
 _LONGEST = 200
 """Lines of a function that are looked at."""
 _WIDEST = 2000
@@ -34,10 +35,10 @@ _CALLED = re.compile(
     r"(?:(?P<of>\b\w+)(?:\(\))?(?P<dot>\.)|(?P<chain>\)\.))?(?P<name>\b[A-Za-z_]\w*)\s*\(|(?P<ref>\w+)::(?P<method>\w+)"
 )
 NEW = re.compile(r"\bnew\s+(?:\w+\.)*(?P<name>[A-Z]\w*)(?:<[^()]*>)?\s*\(")
-ASSIGNED = re.compile(r"^\s*(?:final\s+)?(?:[\w.<>\[\], ?]+\s)?(?P<name>\w+)\s*=(?!=)")
-_TYPED = re.compile(r"\b([A-Z]\w*)(?:<[^;=(){}]*>)?(?:\[\])?\s+([a-z]\w*)\s*(?=[=;,):])")
+ASSIGNED = re.compile(r"^\s*(?:[^\s=();]+\s+)*(?P<name>\w+)\s*=(?!=)")
+_TYPED = re.compile(r"\b([A-Z]\w*)(?:<[^;=(){}]{0,60}>)?(?:\[\])?\s+([a-z]\w*)\s*(?=[=;,):])")
 """A name with its type."""
-_MEMBER = re.compile(r"^\s*[\w.<>\[\], ?]+\s(?P<name>\w+);")
+_MEMBER = re.compile(r"^\s*(?:[^\s=();]+\s+)+(?P<name>\w+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _BRANCHES = ("if", "for", "while", "switch", "catch", "synchronized")
@@ -79,10 +80,14 @@ class CodeMap:
         self.records: dict[str, list[str]] = {}
         self.owners: dict[str, set[str]] = {}
         """Names of members that are no functions, with the classes that have them."""
+        self.constants: dict[str, Place] = {}
         self._types: dict[str, set[str]] = {}
         self._classes: set[str] = set()
+        lines = 0
         for path in dict.fromkeys(path for path, _, _ in sources.every()):
-            self._read(path)
+            lines += len(sources.text(path))
+            if lines <= _MOST_LINES:
+                self._read(path)
         self._by_name: dict[str, list[ServiceFunction]] = {}
         for span in self.spans:
             self._by_name.setdefault(span.name, []).append(span)
@@ -109,6 +114,8 @@ class CodeMap:
                 until = max(until, span.last)
             elif number > until and (member := ASSIGNED.match(line) or _MEMBER.match(line)):
                 self.owners.setdefault(member["name"], set()).add(owner)
+                if member["name"].isupper():
+                    self.constants[member["name"]] = path, number
 
     def _read_record(self, name: str, text: str, begins: int) -> None:
         self.records[name] = [one.split()[-1] for one in arguments(bracketed(text, begins))]

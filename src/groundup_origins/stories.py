@@ -31,7 +31,10 @@ _WRITES_WITHIN = 3
 """Calls away at which a function may still give a field its value."""
 _READ_WELL, _MOST_WEIGHT = 2.0, 2.5
 """Weights of members: at least for one whose writing says something, and the most that counts."""
+_HANDED = 1.5
+"""Weight of a member at least, for one that is handed to a function to say something."""
 _BY_VALUE = {COPIED: -1.5, READ: -2.0, "null": 1.5}
+_RETURNS_NAME = re.compile(r"^\s*return \w+;?$")
 _RETURNS = re.compile(r"^\s*return\b|->\s")
 _REFUSES = re.compile(
     r"(?m)^\s*(?:raise|throw)\b|\babort\(|->\s*(?:\{\s*)?(?:throw\b|new \w*(?:Exception|Refusal|Response)\w*\()"
@@ -43,6 +46,14 @@ _STATUS_LINE = re.compile(
 _CHOOSES = re.compile(r"\.(?:filter|sorted|sort|skip|limit|subList|reversed|distinct|min|max|\w+Match|removeIf)\(")
 _DECIDES = re.compile(r"\?[^?:]*:|\bor\w*\(|\belse\b")
 _ANSWERS = re.compile(r"\breturn\b|\.json\(|\bMap\.of\(|\bsend\(|->\s*\S")
+_COMPARES = re.compile(r"[<>]=? |!\w+[.(]|[!=]= (?!null)|&&")
+_CONDITION = re.compile(r"\b(?:if|elif|while|unless|filter|\w+Match)\b")
+_MANY = 3
+"""Checks that may have refused; the constants of so many say little."""
+_OF_INPUT = ("400", "409", "422")
+"""Statuses of what is refused for what was sent."""
+_ANSWERS_KEY = re.compile(r"(?:\breturn\b|\.json\(|\bMap\.of\(|\bsend\().*\"\w+\"\s*[,:]")
+_SETS = re.compile(r"\b(?:put\w*|of|set\w*|add|append|entry)\(\s*\"\w+\"\s*,|\"\w+\"\s*:")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -58,6 +69,8 @@ class Symptom(NamedTuple):
     """That it saw in place of others."""
     anchors: Sequence[Place] = ()
     """Lines that gave the status that it saw, or that would have refused as it wanted, with their conditions."""
+    lacking: str = ""
+    """What the service said to be missing, with its name."""
 
 
 class Story:
@@ -70,6 +83,7 @@ class Story:
         self._fine = [code.reached_by(one.method, one.address) for one in answer.fine]
         is_accepted = symptom.got.startswith("2") and symptom.wanted.startswith("4")
         self._earlier = [code.reached_by(one.method, one.address) for one in related(answer, by_time=is_accepted)]
+        self._asked = answer.earlier
         self._is_unsafe = answer.method not in _SAFE
         self._points: dict[Place, float] = {}
 
@@ -88,6 +102,7 @@ class Story:
             self._broken()
         else:
             self._of_value()
+        self._unread()
         return sorted(self._points, key=lambda place: -self._points[place])
 
     def _add(self, place: Place, points: float) -> None:
@@ -106,16 +121,32 @@ class Story:
         passing = sum(span in one for one in self._fine)
         return 0.0 if passing == 0 else 0.5 if passing < 4 else 1.0
 
+    def _unread(self) -> None:
+        """Tell what answered an earlier request without a field that the test reads of it."""
+        for request in self._asked:
+            spans = self._code.reached_by(request.method, request.address) if request.method not in _SAFE else {}
+            text = "\n".join(line for span in spans for line in self._code.lines(span))
+            answers = [
+                at for at, line, _ in self._lines(dict.fromkeys([*spans][:1], 0)) if _ANSWERS_KEY.search(line)
+            ]
+            for field in request.reads:
+                if f'"{field}"' not in text and not self._code.owners.get(field, set()) & words(text):
+                    for at in answers:
+                        self._add(at, 6.5)
+
     def _refused(self) -> None:
         """A check refused what was right: what it looks at, and what should have been stored before."""
         states: dict[str, float] = {}
         for place in self._symptom.anchors:
             span = self._code.around(place)
             if span is not None:
-                self._add(place, 4.4 - 2 * self._common(span))
+                line = self._code.sources.line(*place)
+                likelier = 0.2 * bool(_COMPARES.search(line)) - (not _CONDITION.search(line))
+                self._add(place, 4.4 + likelier - 2 * self._common(span))
                 self._looked_at(span, place[1], states, 1.0 - 0.6 * self._common(span))
         self._note_near(states)
-        self._stored(states)
+        # What is refused for what was sent has little to do with what is stored.
+        self._stored(states, less=2.0 * (self._symptom.got in ("400", "422")))
 
     def _looked_at(self, span: ServiceFunction, number: int, states: dict[str, float], weight: float) -> None:
         """Tell what gives a line of a function its values; *states* gets the members that are read for it."""
@@ -124,6 +155,7 @@ class Story:
         while text[number - 1].lstrip().startswith(".") and number > span.first:  # a statement of several lines
             number -= 1
             names |= words(text[number - 1])
+        names = self._lacking(text[number - 1]) & names or names
         self._note(states, names, 3.0 * weight)
         for at in range(number - 1, span.first, -1):
             given = ASSIGNED.match(text[at - 1])
@@ -132,15 +164,32 @@ class Story:
                 self._note(states, words(text[at - 1]), 2.5 * weight)
                 names |= words(text[at - 1])
         for other in self._code.calls(span):
-            if other.name in names and other.last - other.first < _SHORT:
-                for at_other, line, off in self._lines({other: 0}):
-                    if _RETURNS.search(line) and not _REFUSES.search(line):
-                        self._add(at_other, 4.6 - off)
-                        self._note(states, words(line), weight)
+            if other.name in names:
+                for line in self._returning(other, 4.6):
+                    self._note(states, words(line), weight)
         for caller in self._near:
             for _, line, _ in self._lines({caller: 0}) if span in self._code.calls(caller) else ():
                 if re.search(rf"\b{span.name}\(", line):
                     self._note(states, words(line), 2.5 * weight)
+                    names |= {name for name in words(line) if name.isupper()}
+        for name in names:
+            if name.isupper() and (place := self._code.constants.get(name)) is not None:
+                self._add(place, 4.7 if len(self._symptom.anchors) < _MANY else 4.3)
+
+    def _lacking(self, line: str) -> set[str]:
+        """Return the names in a line of what the service said to be missing."""
+        said = self._symptom.lacking
+        if said.endswith("get"):
+            return set(re.findall(r"(\w+)\.get\(", line))
+        return {said} if said else set()
+
+    def _returning(self, span: ServiceFunction, points: float) -> Iterator[str]:
+        """Tell the lines of a short function that make what it returns, and yield them."""
+        if span.last - span.first < _SHORT:
+            for at, line, off in self._lines({span: 0}):
+                if _RETURNS.search(line) and not _REFUSES.search(line) and not _RETURNS_NAME.match(line):
+                    self._add(at, points - off)
+                    yield line
 
     def _note(self, states: dict[str, float], names: Iterable[str], weight: float) -> None:
         for name in names:
@@ -166,11 +215,20 @@ class Story:
             for owner in self._code.owners[name] - self._code.records.keys():
                 kinds[owner] = max(kinds.get(owner, 0.0), weight)
         for at, line, _ in self._lines({span: 0}):
+            if _REFUSES.search(line):
+                continue
             changed = mutated(line)
-            points = [3.0 + min(states.get(changed, 0.0), _MOST_WEIGHT)] if changed else []
+            is_member = changed in self._code.owners
+            points = [2.4 + 0.6 * is_member + min(states.get(changed, 0.0), _MOST_WEIGHT)] if changed else []
             points += [2.6 + min(kinds[kind], _MOST_WEIGHT) for kind in NEW.findall(line) if kind in kinds]
             if points:
                 self._add(at, max(points) - off)
+            handed = max((states.get(name, 0.0) for name in words(line)), default=0.0)
+            for other in self._code.calls(span) if handed >= _HANDED else ():
+                if re.search(rf"\b{other.name}\(", line):
+                    for inner, stored, _ in self._lines({other: 0}):
+                        if mutated(stored) and mutated(stored) not in self._code.owners:  # its own parameter
+                            self._add(inner, 2.8 + min(handed, _MOST_WEIGHT) - off)
 
     def _given(self, span: ServiceFunction, states: Mapping[str, float], off: float) -> None:
         """Tell lines that give a field that was read its value."""
@@ -178,20 +236,33 @@ class Story:
             for number, value in self._code.writing(span, name) if weight >= _READ_WELL else ():
                 points = 3.4 + min(weight, _MOST_WEIGHT) + _BY_VALUE.get(value, 0.0)
                 self._add((span.path, number), points - off)
+                for other in self._code.calls(span) if value else ():
+                    if value.startswith(f"{other.name}("):
+                        for _ in self._returning(other, points - off - 0.5):
+                            pass
 
     def _accepted(self) -> None:
         """What should be refused was not: what should have been stored or removed before, or the check."""
+        is_of_input = self._symptom.wanted in _OF_INPUT
         for place in self._symptom.anchors:
-            self._add(place, 4.0)
+            span = self._code.around(place)
+            self._add(place, 4.0 - 2 * (self._common(span) if span else 0.0))
         states: dict[str, float] = {}
         self._note_near(states)
         for rank, spans in enumerate(self._earlier[:3]):
             if not self._changes(spans):
                 for at, _, off in self._lines(dict.fromkeys([*spans][:1], 0)):
-                    self._add(at, 5.2 - off / 2 - rank)
+                    self._add(at, 5.2 - off / 2 - rank - 2 * is_of_input)
             for at, line, off in self._lines(spans):
                 if changed := mutated(line):
-                    self._add(at, 4.5 + (changed in states) - off / 2 - rank)
+                    self._add(at, 4.5 + (changed in states) - off / 2 - rank - 2 * is_of_input)
+        own = [*self._lines(dict.fromkeys([*self._near][:1], 0))] if is_of_input else []
+        for number, (at, line, _) in enumerate(own, 1):
+            given = ASSIGNED.match(line)
+            is_unused = given and sum(given["name"] in words(other) for _, other, _ in own) == 1
+            self._add(at, 4.8 if is_unused else 3.5)
+            if is_unused and number < len(own):  # below it, it should have been looked at
+                self._add(own[number][0], 4.7)
 
     def _changes(self, spans: Mapping[ServiceFunction, int]) -> bool:
         """Whether a request stores anything, in what answers it or what that calls."""
@@ -241,8 +312,10 @@ class Story:
                 if METHOD.match(line) or line.lstrip().startswith("@") or _REFUSES.search(f"{line}\n{after}"):
                     continue
                 for points, applies in (
+                    (5.4 if not self._symptom.fields and not less else 3.6, _CHOOSES.search(line)),
+                    (5.0, _sets_another(line, self._symptom.fields) and not is_written and not less),
+                    (4.2, _SETS.search(line) and not is_written and not less),
                     (4.0, _ANSWERS.search(line) and not is_written and not less),
-                    (3.6, _CHOOSES.search(line)),
                     (3.0, any(text in line for text in texts)),
                     (2.6, _DECIDES.search(line)),
                     (2.5 + self._is_unsafe, mutated(line) or NEW.search(line)),
@@ -252,7 +325,8 @@ class Story:
                         break
         states: dict[str, float] = {}
         for _, line, off in self._lines(self._near):
-            self._note(states, words(line), max(1.4 - off, 0.5))
+            chosen = _CHOOSES.search(line) is not None
+            self._note(states, words(line), max(1.4 + 0.8 * chosen - off, 0.5))
         self._stored(states, less=1.5 * self._is_unsafe)
 
     def _earlier_ones(self, less: float) -> Iterator[tuple[Mapping[ServiceFunction, int], float]]:
@@ -270,6 +344,12 @@ class Story:
                         self._add((span.path, at), points - 0.1 * depth - less)
                         found = found or not less
         return found
+
+
+def _sets_another(line: str, fields: Sequence[str]) -> bool:
+    """Whether a line writes something under a key from what is called like a field that a test misses."""
+    found = _SETS.search(line)
+    return found is not None and any(field.lower() in line[found.end() :].lower() for field in fields[:2])
 
 
 def related(answer: AnsweredRequest, *, by_time: bool) -> list[SentRequest]:

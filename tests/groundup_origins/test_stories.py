@@ -165,3 +165,93 @@ def test_what_was_not_stored_is_told_of_an_error_for_lack_of_it() -> None:
         found = of_service({TEST: lost}, log % kind, sources, requests)[TEST]
         assert "in service" in found.detail
         assert ("crews.put(id, crew);" in found.probably) is is_told
+
+
+HARBOUR = """package harbour;
+public final class Harbour {
+    private static final Set<String> FLAGS = Set.of("red", "green");
+    private record Berth(int id, String flag, int depth) {}
+    private final Map<Integer, Berth> berths = new ConcurrentSkipListMap<>();
+
+    void routes(Javalin server) {
+        server.post("/berths", this::dig);
+        server.get("/berths", this::deep);
+        server.put("/berths/{id}", this::fill);
+        server.post("/pilots", this::hire);
+        server.get("/pilots/me", this::pilot);
+    }
+
+    private void dig(Context context) {
+        JsonNode body = body(context);
+        String flag = text(body, "flag");
+        if (!FLAGS.contains(flag)) {
+            throw new Refusal(400, "there is no such flag");
+        }
+        Berth made = new Berth(berths.size(), flag, number(body, "depth"));
+        berths.put(made.id(), made);
+        context.status(201).json(made);
+    }
+
+    private void deep(Context context) {
+        context.json(berths.values().stream()
+                .filter(one -> one.depth() > 5)
+                .toList());
+    }
+
+    private void fill(Context context) {
+        JsonNode body = body(context);
+        String owner = text(body, "owner");
+        int depth = number(body, "depth");
+        context.json(Map.of("silt", number(body, "depth"), "flag", "red", "depth_m", depth));
+    }
+
+    private void hire(Context context) {
+        String name = text(body(context), "name");
+        context.json(Map.of("key", UUID.randomUUID().toString(), "name", name));
+    }
+
+    private void pilot(Context context) {
+        if (context.header("Authorization") == null) {
+            throw new Refusal(401, "log in first");
+        }
+        context.json(Map.of("name", "Ann"));
+    }
+
+    private static int number(JsonNode body, String name) {
+        JsonNode value = body.get(name);
+        return value == null || value.isInt() ? 0 : value.asInt();
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "statement", "lines"),
+    [
+        (SentRequest("POST", "/berths"), "expected: <201> but was: <400>", "",
+         {'private static final Set<String> FLAGS = Set.of("red", "green");', "if (!FLAGS.contains(flag)) {"}),
+        (SentRequest("GET", "/berths"), "expected: <true> but was: <false>", "assertTrue(found);",
+         {".filter(one -> one.depth() > 5)",
+          'Berth made = new Berth(berths.size(), flag, number(body, "depth"));'}),
+        (SentRequest("PUT", "/berths/{}"), "expected: <400> but was: <200>", "",
+         {'String owner = text(body, "owner");', 'int depth = number(body, "depth");'}),
+        (SentRequest("GET", "/pilots/me"), "expected: <200> but was: <401>", "",
+         {'context.json(Map.of("key", UUID.randomUUID().toString(), "name", name));'}),
+    ],
+)  # fmt: skip
+def test_what_a_test_saw_says_where_to_look(
+    last: SentRequest, message: str, statement: str, lines: set[str]
+) -> None:
+    """What refuses with its constant; what chooses with what was stored; what is read in vain; what lacks."""
+    hired = SentRequest("POST", "/pilots", makes=frozenset({"token"}), reads=("token",))
+    dug = SentRequest("POST", "/berths", reads=("id",))
+    earlier = (hired,) if last.address == "/pilots/me" else (dug,) if last.method == "GET" else ()
+    got = message.partition("was: <")[2][:3]
+    answered = got if got.isdecimal() else "not known"
+    lost = Result(
+        outcome="failed", message=message, demand=f"last exchange: {last.method} {last.address} -> {answered}",
+        detail=f"T.java:9: in testOne\n    {statement}\nE   {message}",
+    )  # fmt: skip
+    requests = {TEST.id: RequestsOfTest((*earlier, last))}
+    found = of_service({TEST: lost}, b"", Sources({"harbour/Harbour.java": HARBOUR}), requests)[TEST].probably
+    assert lines <= {place.partition(": ")[2] for place in found.splitlines()}

@@ -74,6 +74,10 @@ class SentRequest(NamedTuple):
     """Variables of the test that it is made of."""
     makes: frozenset[str] = frozenset()
     """Variables that its answer may give a value."""
+    reads: tuple[str, ...] = ()
+    """Fields that the test reads of its answer."""
+    wanted: str = ""
+    """The status that the test compares its answer with; "" where that is not clear."""
 
 
 class RequestsOfTest(NamedTuple):
@@ -104,7 +108,7 @@ class AnsweredRequest(NamedTuple):
     alike: tuple[SentRequest, ...] = ()
     """Last requests of other tests that were lost by the same statuses."""
     fine: tuple[SentRequest, ...] = ()
-    """Requests of tests that passed."""
+    """Requests of tests that passed, without those that should be refused."""
     raised: str = ""
     """The service's own error, where its log has one."""
     frames: tuple[tuple[str, int], ...] = ()

@@ -23,6 +23,8 @@ _ADDRESS = re.compile(r"(?<!\\)\"(?:/|\w+://)")
 _PATH = re.compile(r"/[^\s\"\\]*$")
 _VERB = re.compile(r"\.(GET|POST|PUT|PATCH|DELETE)\(|(?:method|setRequestMethod)\(\s*\"(\w+)\"")
 _STATUS = re.compile(r"but was: ?<?([1-5]\d\d)>?|but was <([1-5]\d\d)>")
+_READ = re.compile(r"\b(?:get\w*|path|at|has)\(\s*\"(\w+)\"\s*\)")
+_WANTED = re.compile(r"(?:\bstatusCode|\bassertEquals|\bisEqualTo|\bstatus\(\)\.is)\(\s*([1-5]\d\d)\b")
 _MODIFIERS = r"^\s*(?:(?:public|private|protected|static|final|synchronized)\s+)*"
 _METHOD = re.compile(rf"{_MODIFIERS}[\w.<>\[\],?]+(?: [\w.<>\[\],?]+)*\s+(?P<name>\w+)\s*\([^;=]*$")
 _NO_METHOD = re.compile(r"^\s*(?:return|new|else|throw|case|assert\w*)\b")
@@ -112,7 +114,15 @@ class _TestClass:
             further = text[one.end() : ends].partition(";")[0]
             uses = {*_NAME.findall(_LITERAL.sub("", f"{before} {_said(one)} {further}"))}
             makes = {*_GIVEN.findall(_LITERAL.sub("", f"{before} {text[one.end() : ends]}"))}
-            request = SentRequest(verb.upper(), java_path(_said(one)), frozenset(uses), frozenset(makes))
+            statuses = _WANTED.findall(text[one.end() : ends])
+            request = SentRequest(
+                verb.upper(),
+                java_path(_said(one)),
+                frozenset(uses),
+                frozenset(makes),
+                tuple(dict.fromkeys(_READ.findall(text[one.end() : ends]))),
+                statuses[0] if len(statuses) == 1 else "",
+            )
             stood.append(_Stood(first + text.count("\n", 0, one.start()), request))
         return stood
 
@@ -133,12 +143,13 @@ class JavaTests:
         method = _around(own, number)
         begins = method.first if method else 1
         # The verb of a request may stand below its address, and below the line that failed.
-        asked = [one for one in own.asked(begins, min(number + 10, len(own.lines))) if one.line <= number]
+        stood = own.asked(begins, min(number + 10, len(own.lines)))
+        asked = [one.request for one in stood if one.line <= number] or [*self._of(own, "BeforeEach")]
         if not asked:
             return ""
         status = _STATUS.search(message)
         answered = (status[1] or status[2]) if status else _NOT_KNOWN
-        return f"last exchange: {asked[-1].request.method} {asked[-1].request.address} -> {answered}"
+        return f"last exchange: {asked[-1].method} {asked[-1].address} -> {answered}"
 
     def asked_by(self, tests: Iterable[str], failed: Mapping[str, "BrokenOff"]) -> dict[str, RequestsOfTest]:
         """Return what *tests* ask; *failed*: where the lost ones of them broke off."""
