@@ -102,7 +102,7 @@ def _with_files(text: str, tree: RepositoryTree) -> str:
     def content(match: re.Match[str]) -> str:
         try:
             return json.dumps(json.loads(text_of(tree, match[1].removeprefix("./")) or "")).replace('"', '\\"')
-        except ValueError:
+        except (ValueError, RecursionError):
             return match[0]
 
     return _OF_FILE.sub(content, text)

@@ -162,7 +162,7 @@ def test_what_steps_print_is_never_act_s_word() -> None:
     """Lines that act marks as a step's output, and lines that are no records, say nothing."""
     forged = {**end("success"), "raw_output": True}
     assert decided((forged,))[0] is JobOutcome.NOT_RUN
-    data = b'{"jobID": 1}\nnot json\n[1]\n"x"\n' + json.dumps(end("success")).encode()
+    data = b'{"jobID": 1}\nnot json\n[1]\n"x"\n' + b"[" * 100_000 + b"\n" + json.dumps(end("success")).encode()
     assert len(read_act_log(data, "test").jobs) == 1
 
 

@@ -72,6 +72,9 @@ def test_a_matrix_that_nobody_can_foretell_takes_a_named_leg(tmp_path: Path) -> 
         choose(tmp_path, workflow)
     job = choose(tmp_path, workflow, JobWish(job="test", leg={"python": "3.12"}))
     assert (job.leg, job.hindered) == ({"python": "3.12"}, "")
+    deep = GRID.format(script='echo "grid=$(jq -c . ci/grid.json)" >> "$GITHUB_OUTPUT"', matrix=WHOLE)
+    with pytest.raises(TaskError, match="made while the workflow runs"):
+        choose(tmp_path, deep, ci__grid_dot_json="[" * 100_000)
 
 
 def test_an_action_for_the_owners_variables_is_left_out(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def _lines(data: bytes) -> Iterator[_Line]:
     for raw in data.splitlines():
         try:
             document = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(document, Mapping):
             try:
