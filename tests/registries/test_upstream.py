@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from groundup.domain.errors import NetworkError
+from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.server import GatewayServer, Request, Response
 from groundup.registries.settings import Index, RegistrySettings
 from groundup.registries.upstream import Upstream
@@ -50,3 +51,12 @@ async def test_missing_credentials_are_never_a_packages_fault() -> None:
     async with registry({"/odd/": 401, "/known/": 200}) as (upstream, base):
         with pytest.raises(NetworkError, match="refuses access"):
             await upstream.page(f"{base}/odd/", accept="*/*")
+
+
+async def test_a_page_has_a_bound() -> None:
+    """One of just that many bytes is read; a longer one is nobody's package, and the connection goes on."""
+    async with registry({"/page/": 200, "/known/": 200}) as (upstream, base):
+        answer = await upstream.page(f"{base}/page/", accept="*/*", max_bytes=4)
+        assert (answer.status, answer.body) == (200, b"page")
+        with pytest.raises(UnknownPackageError, match="answers with more than 3 bytes, the most for one page"):
+            await upstream.page(f"{base}/page/", accept="*/*", max_bytes=3)
