@@ -81,6 +81,8 @@ class Listener:
         self._seconds[key] = seconds
         if outcome == "passed":
             self._passed[key] = item
+        elif key in self._lost:
+            self._lost[key].never_began = outcome == "error"
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

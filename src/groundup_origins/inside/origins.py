@@ -83,6 +83,8 @@ class LostItem:
         """Texts of what is said of it, and of its last exchange with a service."""
         self.seconds = 0.0
         """What it took."""
+        self.never_began = False
+        """Whether it was lost by what is set up for it, which a network or a program that is not here often is."""
 
 
 def words(said: str) -> list[str]:
@@ -392,6 +394,7 @@ def chosen(
     for key, one in lost.items():
         one.seconds = seconds.get(key, _ONE_TEST_S)
     able = [one for one in lost.values() if one.seconds <= _ONE_TEST_S]
+    able.sort(key=lambda one: one.never_began)  # which may use up the time of others
     files = {key[0].partition("::")[0] for key in lost}
     short = [key for key in passed if seconds.get(key, 1.0) <= _SHORT_S]
     if len(short) < _FEW:

@@ -294,6 +294,16 @@ def test_slow_tests_run_again_where_no_short_one_passed() -> None:
     assert {one.key[0] for one in beside} == {*names[2:]}
 
 
+def test_what_is_lost_before_it_begins_runs_again_last() -> None:
+    """A network that is not here takes time on each try, and few lines of the submission run before it."""
+    lost = {
+        key: LostItem(key, None, [], [], "") for key in [("test_a.py::test_fetch", 1), ("test_a.py::test_b", 1)]
+    }
+    lost["test_a.py::test_fetch", 1].never_began = True
+    again, _ = chosen(lost, {}, dict.fromkeys(lost, 0.1))
+    assert [one.key[0] for one in again] == ["test_a.py::test_b", "test_a.py::test_fetch"]
+
+
 def test_the_clock_goes_on_in_a_process_that_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """What its parent waited for a processor stays left out, or time is over there on a busy machine."""
     waited = {"self": 40.0, "7": 2.0}
