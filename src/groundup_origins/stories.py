@@ -54,6 +54,9 @@ _OF_INPUT = ("400", "409", "422")
 """Statuses of what is refused for what was sent."""
 _ANSWERS_KEY = re.compile(r"(?:\breturn\b|\.json\(|\bMap\.of\(|\bsend\().*\"\w+\"\s*[,:]")
 _SETS = re.compile(r"\b(?:put\w*|of|set\w*|add|append|entry)\(\s*\"\w+\"\s*,|\"\w+\"\s*:")
+_SETS_ANY = re.compile(r"\.(?:put|set)\w*\(\s*[a-z]\w*\s*,")
+_STORES = re.compile(r"(?:remove|delete|put|add|set|update|change|save|store|insert)")
+_IS_NOTHING = re.compile(r"[!=]= null|is(?:Empty|Present)\(|is (?:not )?None|\bnot \w+:")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -84,6 +87,8 @@ class Story:
         is_accepted = symptom.got.startswith("2") and symptom.wanted.startswith("4")
         self._earlier = [code.reached_by(one.method, one.address) for one in related(answer, by_time=is_accepted)]
         self._asked = answer.earlier
+        uses = answer.last.uses if answer.last else frozenset[str]()
+        self._is_of_maker = any(uses & one.makes for one in related(answer, by_time=False)[:1])
         self._is_unsafe = answer.method not in _SAFE
         self._points: dict[Place, float] = {}
 
@@ -142,11 +147,14 @@ class Story:
             if span is not None:
                 line = self._code.sources.line(*place)
                 likelier = 0.2 * bool(_COMPARES.search(line)) - (not _CONDITION.search(line))
+                likelier -= self._symptom.got == "404" and _IS_NOTHING.search(line) is not None
                 self._add(place, 4.4 + likelier - 2 * self._common(span))
                 self._looked_at(span, place[1], states, 1.0 - 0.6 * self._common(span))
         self._note_near(states)
         # What is refused for what was sent has little to do with what is stored.
         self._stored(states, less=2.0 * (self._symptom.got in ("400", "422")))
+        if self._symptom.got == "404":
+            self._unstored({name for name, weight in states.items() if weight >= _MOST_WEIGHT})
 
     def _looked_at(self, span: ServiceFunction, number: int, states: dict[str, float], weight: float) -> None:
         """Tell what gives a line of a function its values; *states* gets the members that are read for it."""
@@ -160,7 +168,7 @@ class Story:
         for at in range(number - 1, span.first, -1):
             given = ASSIGNED.match(text[at - 1])
             if given and given["name"] in names:
-                self._add((span.path, at), 4.2 - 2 * self._common(span))
+                self._add((span.path, at), 4.2 - 2 * self._common(span) - (self._symptom.got == "404"))
                 self._note(states, words(text[at - 1]), 2.5 * weight)
                 names |= words(text[at - 1])
         for other in self._code.calls(span):
@@ -207,6 +215,18 @@ class Story:
                 self._kept(span, states, 0.3 * depth + 0.4 * rank + less)
                 if depth < _WRITES_WITHIN:
                     self._given(span, states, 0.2 * depth + 0.15 * rank + less)
+
+    def _unstored(self, states: set[str]) -> None:
+        """Tell the end of what should have stored a thing where it was looked up, and stores nothing there."""
+        spans = self._earlier[0] if self._earlier and self._is_of_maker else {}
+        own = [*self._lines(dict.fromkeys([*spans][:1], 0))]
+        stored = {name for _, line, _ in self._lines(spans) for name in words(line) | {mutated(line)}}
+        if states and not states & stored:
+            ends = [at for at, (_, line, _) in enumerate(own) if _ANSWERS.search(line) or NEW.search(line)]
+            for at in ends:
+                self._add(own[at][0], 5.0 if at == ends[-1] else 4.6)
+            if ends and ends[-1] > 0:
+                self._add(own[ends[-1] - 1][0], 4.9)
 
     def _kept(self, span: ServiceFunction, states: Mapping[str, float], off: float) -> None:
         """Tell lines that change a member that was read, or make a thing that has such members."""
@@ -256,6 +276,10 @@ class Story:
             for at, line, off in self._lines(spans):
                 if changed := mutated(line):
                     self._add(at, 4.5 + (changed in states) - off / 2 - rank - 2 * is_of_input)
+            for span in spans if not is_of_input else ():
+                if _STORES.match(span.name) and not self._changes({span: 0}):
+                    for at, _, _ in self._lines({span: 0}):
+                        self._add(at, 5.3 - rank)
         own = [*self._lines(dict.fromkeys([*self._near][:1], 0))] if is_of_input else []
         for number, (at, line, _) in enumerate(own, 1):
             given = ASSIGNED.match(line)
@@ -316,6 +340,7 @@ class Story:
                     (5.0, _sets_another(line, self._symptom.fields) and not is_written and not less),
                     (4.2, _SETS.search(line) and not is_written and not less),
                     (4.0, _ANSWERS.search(line) and not is_written and not less),
+                    (5.3, _SETS_ANY.search(line) and self._is_unsafe and not less),
                     (3.0, any(text in line for text in texts)),
                     (2.6, _DECIDES.search(line)),
                     (2.5 + self._is_unsafe, mutated(line) or NEW.search(line)),
