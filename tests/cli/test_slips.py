@@ -284,6 +284,14 @@ SLIPS: list[tuple[tuple[str, ...], str]] = [
     ((*NOP, "--max-concurrent", "3"), "--jobs (-j)"),
     ((*NOP, "--tasks", "task-0000 task-0001"), "separated by commas: --tasks task-0000,task-0001"),
     ((*NOP, "--tasks", "TASK-0001"), "did you mean 'task-0001'"),
+    # what only some suites, runs and images have
+    (("tasks", TWO, "--statistics"), "has no statistics of its data; leave --statistics out"),
+    (("tasks", f"{TWO}+masked"), "has no variant 'masked'; leave it out"),
+    (("infer", "mine.txt", "--write"), "--write needs a repository; give its folder"),
+    (("infer", "mine.txt", "--declared"), "--declared needs a repository; give its folder"),
+    (("recipe", "check", "six", "sortedcontainers", "--image", "one"), "name only that, or a pattern with {task}"),
+    (("leaderboard", "pack", "nosuch", "-o", "mine.zip"), "a bundle's name ends in .tar.gz"),
+    (("evaluate", TWO, "-p", "empty", "--no-exec", "--integrity", "full"), "leave --no-exec out"),
     # what lies in the wrong form, or where nothing can lie
     (("evaluate", TWO, "-p", "empty", "mine.txt"), "a shell makes several words of a pattern"),
     (("evaluate", TWO, "-p", "https://host/x"), "such as by `git clone`"),

@@ -143,6 +143,17 @@ def test_why_a_reply_ended(document: dict[str, Any], finish: Literal["length", "
     assert gemini.parsed_reply(document).reply.finish == finish
 
 
+def test_arguments_that_an_endpoint_sends_as_text_stay_as_they_are() -> None:
+    """Proxies of other forms send them so; none at all are an empty object."""
+    given: list[Any] = ['{"command": "ls"}', {"command": "ä"}, None]
+    parts: list[Any] = [{"functionCall": {"name": "bash", "args": one}} for one in given]
+    parsed = gemini.parsed_reply({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
+    calls = parsed.reply.message.tool_calls
+    assert [call.arguments for call in calls] == ['{"command": "ls"}', '{"command": "ä"}', "{}"]
+    assert len({call.id for call in calls}) == 3
+    assert parsed.reply.finish == "tool_calls"
+
+
 def test_what_is_no_reply() -> None:
     """An answer without a candidate is broken, and so is a stream that breaks off; usage may be missing."""
     documents: list[dict[str, Any]] = [{}, {"candidates": []}, {"candidates": [1]}]

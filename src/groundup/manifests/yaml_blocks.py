@@ -82,8 +82,7 @@ def top_level(source: Text) -> Iterator[YamlBlock]:
     except RecursionError as error:
         raise source.error("is nested too deeply to be read as YAML") from error
     for document in documents:
-        if document is not None and _is_block(document):
-            yield from blocks(source, document)
+        yield from blocks(source, document)
 
 
 def blocks(source: Text, node: "Node | None") -> list[YamlBlock]:

@@ -97,6 +97,8 @@ def test_an_empty_section_in_brackets_is_filled() -> None:
     ("data", "line"),
     [
         (b"catalog: { a: 1 }\n", 1),
+        (b"# all in one line\n{catalog: {a: 1}}\n", 2),
+        (b"packages: []\n---\n{catalog: {a: 1}}\n", 3),
         (b"\ncatalog:\n  ? a\n", 3),
         (b"overrides: &x\n  a: 1\n", 1),
         (b"catalog:\n\ta: 1\n", 2),
