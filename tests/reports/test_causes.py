@@ -50,11 +50,13 @@ def test_the_same_exception_at_the_same_line_of_the_submission_is_one_cause() ->
 
 
 def test_of_causes_with_as_many_tests_one_that_a_change_mends_comes_first() -> None:
-    """One that nothing mends may be a test that no submission passes; what has more tests stays before both."""
-    named = {"a": "KeyError: 'k'", "b": "ValueError: bad", "c": "OSError: shut", "d": "OSError: shut"}
+    """Then one whose line is known: others may be tests that nobody passes. What has more tests stays first."""
+    named = {"a": "KeyError: 'k'", "b": "ValueError: bad", "c": "OSError: shut", "d": "OSError: shut", "e": "E: e"}
     tests = [lost(name, said) for name, said in named.items()]
     tests[1] = tests[1].but(probably=f"a.py:9: w{PASSES_WITH}v")
-    assert [[one.id[-1] for one in group.tests] for group in grouped(tests)] == [["c", "d"], ["b"], ["a"]]
+    tests[4] = tests[4].but(probably="a.py:7: u")
+    names = [[one.id[-1] for one in group.tests] for group in grouped(tests)]
+    assert names == [["c", "d"], ["b"], ["e"], ["a"]]
 
 
 def test_places_of_a_cause_are_those_of_its_tests() -> None:

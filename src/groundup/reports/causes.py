@@ -154,7 +154,7 @@ class _Place(NamedTuple):
 def grouped(tests: Iterable[TestResult]) -> tuple[CauseGroup, ...]:
     """Group the lost ones of *tests* by cause, those of most tests first, of equal ones what a change mends.
 
-    Last come tests that nobody passes.
+    Then comes what has a line, and last come tests that nobody passes.
     """
     return _groups([one for one in tests if one.lost])
 
@@ -188,9 +188,10 @@ def _groups(tests: list[TestResult]) -> tuple[CauseGroup, ...]:
     return tuple(sorted(groups, key=_rank))
 
 
-def _rank(group: CauseGroup) -> tuple[bool, int, bool]:
+def _rank(group: CauseGroup) -> tuple[bool, int, bool, bool]:
     cause = group.cause
-    return cause.kind == NOBODY_PASSES, -cause.tests, PASSES_WITH not in cause.probably
+    is_placed = bool(cause.place or cause.probably)
+    return cause.kind == NOBODY_PASSES, -cause.tests, PASSES_WITH not in cause.probably, not is_placed
 
 
 def _split(group: Sequence[tuple[TestResult, _Place]]) -> Iterable[list[tuple[TestResult, _Place]]]:
