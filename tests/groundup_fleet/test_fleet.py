@@ -296,6 +296,15 @@ async def test_a_task_goes_to_nodes_that_have_its_layers() -> None:
     assert not fleet.order.holders
 
 
+def test_a_node_may_be_idle_for_half_a_minute() -> None:
+    """Dask looks once a second, and would end it after three; what people set wins."""
+    said = "import dask; from groundup_fleet.clusters import configure; configure(); print(dask.config.get({!r}))"
+    words = [sys.executable, "-c", said.format("distributed.adaptive.wait-count")]
+    for more, idle in (({}, "30"), ({"DASK_DISTRIBUTED__ADAPTIVE__WAIT_COUNT": "2"}, "2")):
+        ended = subprocess.run(words, env={**os.environ, **more}, capture_output=True, text=True, check=True)
+        assert ended.stdout.strip() == idle
+
+
 def test_a_fleet_brings_nodes_when_there_is_work_and_ends_them_after_it(
     settings: Settings, predict: Predict, tmp_path: Path
 ) -> None:

@@ -22,7 +22,8 @@ def wheels(tmp_path: Path) -> Path:
     folder.mkdir()
     for name, content in (make_wheel("demo", "1.0"), make_wheel("demo", "2.0"), make_sdist("My_Other", "3")):
         (folder / name).write_bytes(content)
-    (folder / "notes.txt").write_text("no package")
+    (folder / "0-notes.txt").write_text("no package, and the first by name")
+    (folder / "0-folder.whl").mkdir()
     (folder / "-.whl").write_text("nor this")
     return folder
 
@@ -51,7 +52,7 @@ async def test_files_of_a_folder_stand_beside_those_of_the_index(
     (other,) = (await registry.page("my-other")).page.files
     assert other.is_source
     with pytest.raises(UnknownPackageError):
-        await registry.page("notes")
+        await registry.page("0-notes")
     await registry.close()
 
 
