@@ -98,7 +98,7 @@ class Spectrum:
     """How suspicious lines are: half of it among lost tests that seem to have one cause, half among all."""
 
     def __init__(self, lost: Sequence[Any], passing: Sequence[Any]) -> None:
-        self._lost = lost
+        self._lost = [*lost]
         self._passed = _counted(one.lines for one in passing)
         self._found: dict[Any, dict[Any, float]] = {}
 
