@@ -1,7 +1,8 @@
 """Which of groundup's own tests are most likely to reach a function: those that share its rare words.
 
-The file that is named as the module and imports it comes first. A word counts threefold in a file that imports the
-module, and twofold in one that imports a module that does, or that lies in the module's folder of tests.
+The file that is named as the module comes first, where it imports it or lies in its folder of tests. A word
+counts threefold in a file that imports the module, and twofold in one that imports a module that does, or that
+lies in the module's folder of tests.
 """
 
 import ast
@@ -35,7 +36,7 @@ class NearestTests:
         self._rarity = {word: math.log(len(self._texts) / number) for word, number in held.items()}
         sources = root / "src"
         importers = {_name(path, sources) for path in sources.rglob("*.py") if module in _read(path).imports}
-        folder = root / "tests" / Path(*module.removeprefix("groundup.").split(".")).parent
+        self._folder = folder = root / "tests" / Path(*module.removeprefix("groundup.").split(".")).parent
         self._weights = {
             path: 3
             if module in text.imports
@@ -59,7 +60,8 @@ class NearestTests:
 
     def _place_of_file(self, path: Path) -> tuple[bool, float]:
         weight = self._weights[path]
-        return path.stem != self._stem or weight < 3, -weight * self._shared(self._texts[path].words)
+        is_its_own = path.stem == self._stem and (weight == 3 or path.parent == self._folder)
+        return not is_its_own, -weight * self._shared(self._texts[path].words)
 
     def _place_of_test(self, item: "pytest.Item") -> tuple[bool, float]:
         # Half of what its file says counts, too: helpers and fixtures are there.
