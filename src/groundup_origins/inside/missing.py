@@ -79,59 +79,85 @@ class PlainStatement(NamedTuple):
     statement: Any
     text: str
     names: frozenset[str]
+    beside: frozenset[str]
+    """Between what it stands, as `_beside` has it."""
 
 
 def plain_statements(functions: Sequence[Any]) -> list[PlainStatement]:
     """Return those of some functions, each once of a function."""
     found: dict[tuple[int, str], PlainStatement] = {}
     for function in functions:
-        for one in ast.walk(function.node) if not function.is_assignment else ():
+        for parent, field, number in _slots(function.node) if not function.is_assignment else ():
+            block = getattr(parent, field)
+            one = block[number]
             is_call = isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)
             is_set = isinstance(one, ast.Assign) and not isinstance(one.targets[0], ast.Name)
             if is_call or is_set or isinstance(one, ast.AugAssign):
-                text = ast.dump(one)
-                found.setdefault((id(function), text), PlainStatement(function, one, text, _names(one)))
+                text, beside = ast.dump(one), _beside(block[:number], block[number + 1 :])
+                plain = PlainStatement(function, one, text, _names(one), beside)
+                found.setdefault((id(function), text), plain)
     return [*found.values()]
+
+
+def _beside(before: Sequence[Any], after: Sequence[Any]) -> frozenset[str]:
+    """Return the statement before a place and the one behind it, or that the block ends there."""
+    told = {f"after {ast.dump(before[-1])}"} if before else set()
+    is_end = not after or isinstance(after[0], _WAYS_OUT)
+    return frozenset(told | {"the end" if is_end else f"before {ast.dump(after[0])}"})
 
 
 def repeated(changes: Any, function: Any, given: Sequence[PlainStatement]) -> Iterator[Any]:
     """Yield changes that repeat a plain statement of a function in another of its blocks, or one of another's.
 
     *given*: of the functions of its file. One that uses what the function takes or makes and uses nowhere is what
-    it most probably lacks; then one of its own, or that several others have.
+    it most probably lacks; then one of its own, or that several others have. Each comes later where it would not
+    stand beside what it stands beside there.
     """
     if function.is_assignment:
         return
     offers = function.offers()
     tiers: dict[str, int] = {}
     found: dict[str, Any] = {}
-    for one in _stored(function, offers):
-        found[ast.dump(one)], tiers[ast.dump(one)] = one, changes.SLIP
-    for other in sorted(given, key=lambda one: one.function is not function):
+    neighbours: dict[str, set[str]] = {}
+    plain = [*_stored(function, offers), *sorted(given, key=lambda one: one.function is not function)]
+    for other in plain:
         for one in _fitted(other, offers) if other.function.classes == function.classes else ():
             text = other.text if one is other.statement else ast.dump(one)
             is_wanted = _names(one) & {*offers.unused}
             is_likely = other.function is function or text in found
             tier = changes.SLIP if is_wanted else changes.LESS if is_likely else changes.CRUDE
             found.setdefault(text, one)
+            neighbours.setdefault(text, set()).update(other.beside)
             tiers[text] = min(tier, tiers.get(text, tier))
     likely = sorted(found, key=tiers.__getitem__)[:_STATEMENTS]
+    later = {changes.SLIP: changes.LESS}
     for parent, field, number in _slots(function.node):
         block = getattr(parent, field)
-        is_last = number == len(block) - 1 and not isinstance(block[number], _WAYS_OUT)
+        places = [(False, _beside(block[:number], block[number:]))]
+        if number == len(block) - 1 and not isinstance(block[number], _WAYS_OUT):
+            places.append((True, _beside(block, ())))
         for text in likely:
-            one = found[text]
-            if block[number] is not one and (number == 0 or block[number - 1] is not one):
-                yield _before(changes, parent, field, number, one, tiers[text])
-                if is_last:
-                    yield _before(changes, parent, field, number, one, tiers[text], is_after=True)
+            if found[text] in (block[number], block[number - 1] if number else None):
+                continue
+            for is_after, beside in places:
+                tier = tiers[text] if beside & neighbours[text] else later.get(tiers[text], changes.CRUDE)
+                yield _before(changes, parent, field, number, found[text], tier, is_after=is_after)
 
 
-def _stored(function: Any, offers: Any) -> Iterator[Any]:
-    """Yield statements that keep what a new object is given and its `__init__` uses nowhere."""
-    for name in offers.unused if function.node.name == "__init__" else ():
-        for field in (name, f"_{name}"):
-            yield ast.copy_location(ast.parse(f"self.{field} = {name}").body[0], function.node)
+def _stored(function: Any, offers: Any) -> Iterator[PlainStatement]:
+    """Yield statements that keep what a new object is given and its `__init__` uses nowhere, in that order."""
+    given = function.node.args
+    taken = [one.arg for one in (*given.args, *given.kwonlyargs)]
+    for number, name in enumerate(taken) if function.node.name == "__init__" else ():
+        for mark in ("", "_") if name in offers.unused else ():
+            beside = [f"after {ast.dump(_kept_as(mark, one))}" for one in taken[number - 1 : number]]
+            beside += [f"before {ast.dump(_kept_as(mark, one))}" for one in taken[number + 1 : number + 2]]
+            one = ast.copy_location(_kept_as(mark, name), function.node)
+            yield PlainStatement(function, one, ast.dump(one), _names(one), frozenset(beside))
+
+
+def _kept_as(mark: str, name: str) -> Any:
+    return ast.parse(f"self.{mark}{name} = {name}").body[0]
 
 
 def _fitted(given: PlainStatement, offers: Any) -> Iterator[Any]:
