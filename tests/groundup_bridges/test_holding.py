@@ -1,16 +1,29 @@
 """Episodes that harnesses hold open: opened and closed in one task, graded once, nothing left."""
 
+import os
+import py_compile
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
 from packaging.utils import canonicalize_name
+from typing_extensions import override
 
 from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.domain.subjects import Subject
 from groundup.domain.verdicts import GraderIdentity, Score, Status, Verdict
 from groundup.episodes.records import EpisodeSpec
 from groundup.settings import Settings
-from groundup_bridges.runtime import PYTHON, _needed, _needless, numbers_of, opened_episode, written_tasks
+from groundup_bridges.images import LayerFiles
+from groundup_bridges.runtime import (
+    PYTHON,
+    _add_distribution,
+    _needed,
+    _needless,
+    numbers_of,
+    opened_episode,
+    written_tasks,
+)
 from tests.grading.library.laboratory import write_tree
 from tests.runs.toy import create, create_written
 
@@ -112,3 +125,32 @@ def test_an_image_has_what_groundup_needs_and_no_more(tmp_path: Path) -> None:
     found = {one.removeprefix(f"{PYTHON}/lib/") for one in _needless(tmp_path, f"{PYTHON}/lib")}
     assert found == {*left_out[:3], "libpython3.a", "tcl8.6/init.tcl"}
     assert list(_needless(tmp_path / "tcl8.6/init.tcl", PYTHON)) == []
+
+
+class Installed(Distribution):
+    """A distribution of one module in the folder *root*, whose list names the bytecode first."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        (root / "one.py").write_text("ONE = 1\n")
+        compiled = py_compile.compile(str(root / "one.py"), doraise=True)
+        assert compiled is not None
+        self._compiled = Path(compiled).relative_to(root)
+
+    @override
+    def read_text(self, filename: str) -> str | None:
+        """Return the list of files."""
+        return f"{self._compiled},,\none.py,,\n../bin/one,,\n" if filename == "RECORD" else None
+
+    @override
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
+        """Return where a file lies."""
+        return self._root / path
+
+
+def test_bytecode_of_a_distribution_comes_along(tmp_path: Path) -> None:
+    """Also where it is listed before its module; programs, which lie elsewhere, stay away."""
+    files = LayerFiles()
+    _add_distribution(files, Installed(tmp_path))
+    added = [path.rpartition("/")[2].partition(".")[0] for path, file in files if file.source]
+    assert added == ["one", "one"]
