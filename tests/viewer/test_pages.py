@@ -494,12 +494,14 @@ def test_a_folder_that_cannot_be_written_has_an_index_too(runs: Path, monkeypatc
 
 
 def test_a_run_at_work_says_when_it_changed(runs: Path) -> None:
-    """A run at rest ends its events at once."""
+    """A run at rest ends its events at once, and so does one that cannot be read, or is gone."""
     viewer = Viewer(load({"output": str(runs)}))
     with TestClient(viewer.app()) as client:
         events = client.get("/run/base/events").text
     assert "event: ended" in events
     assert json.loads(events.split("data: ")[1].split("\n")[0])["planned"] == 4
+    for name in ("broken", "gone"):
+        assert client.get(f"/run/{name}/events").text == ""
     viewer.index.close()
 
 
