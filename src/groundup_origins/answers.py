@@ -81,6 +81,8 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         return _by_story(result, answer, got, wanted, sources) if is_told else ""
     if answer.handler is None:
         like = sources.route_like(answer.method, answer.address) if answer.status in _NOT_FOUND else None
+        if like is None and answer.asked and answer.status in _NOT_FOUND:
+            return _few(sources, _FEW, sources.routes_unasked(answer.method, answer.address, answer.asked))
         return sources.shown(*like) if like is not None else ""
     if TRIED.search(result.probably):
         return ""

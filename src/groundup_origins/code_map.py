@@ -133,11 +133,12 @@ class CodeMap:
             or len(self.spans) > _MOST_FUNCTIONS
         ):
             return None
-        given = arguments(bracketed("\n".join(lines[number - 1 : number + 8]), found.end("name")))
+        text = bracketed("\n".join(lines[number - 1 : number + 8]), found.end("name"))
+        given = -1 if "..." in text or "*" in text else len(arguments(text))
         first = number
         while first > 1 and lines[first - 2].lstrip().startswith("@"):
             first -= 1
-        return ServiceFunction(path, first, block_end(lines, number), found["name"], len(given), owner)
+        return ServiceFunction(path, first, block_end(lines, number), found["name"], given, owner)
 
     def statements(self, span: ServiceFunction) -> Iterator[tuple[int, str]]:
         """Yield the lines of a function below its signature, with their numbers; the line of a route alone."""
@@ -191,7 +192,8 @@ class CodeMap:
         """Yield the lines that write a key, or call a setter."""
         name = re.escape(field)
         key = re.compile(
-            rf"[\"']{name}[\"']\s*(?:,|\]\s*=(?!=)|:)|\bset{name}\(|(?<![\w.\"']){name}\s*=(?!=)", re.IGNORECASE
+            rf"[\"']{name}[\"']\s*(?:,|\]\s*=(?!=)|:)|\bset{name}\(|(?:^\s*|[.(,]\s*){name}\s*=(?!=)",
+            re.IGNORECASE,
         )
         read = re.compile(rf"\b\w+\(\s*\w+,\s*[\"']{name}[\"']\s*\)")
         for number, line in enumerate(self.lines(span), span.first):

@@ -31,6 +31,10 @@ _WRITES_WITHIN = 3
 """Calls away at which a function may still give a field its value."""
 _READ_WELL, _MOST_WEIGHT = 2.0, 2.5
 """Weights of members: at least for one whose writing says something, and the most that counts."""
+_OWN = 1.2
+"""What a check in what answers is worth more than one that it calls."""
+_FIELDS = 4
+"""Of an answer, that are looked for."""
 _HANDED = 1.5
 """Weight of a member at least, for one that is handed to a function to say something."""
 _BY_VALUE = {COPIED: -1.5, READ: -2.0, "null": 1.5}
@@ -47,7 +51,7 @@ _CHOOSES = re.compile(r"\.(?:filter|sorted|sort|skip|limit|subList|reversed|dist
 _DECIDES = re.compile(r"\?[^?:]*:|\bor\w*\(|\belse\b")
 _ANSWERS = re.compile(r"\breturn\b|\.json\(|\bMap\.of\(|\bsend\(|->\s*\S")
 _COMPARES = re.compile(r"[<>]=? |!\w+[.(]|[!=]= (?!null)|&&")
-_CONDITION = re.compile(r"\b(?:if|elif|while|unless|filter|\w+Match)\b")
+_CONDITION = re.compile(r"\b(?:if|elif|while|unless|filter|\w+Match|orElseThrow)\b")
 _MANY = 3
 """Checks that may have refused; the constants of so many say little."""
 _OF_INPUT = ("400", "409", "422")
@@ -127,34 +131,49 @@ class Story:
         return 0.0 if passing == 0 else 0.5 if passing < 4 else 1.0
 
     def _unread(self) -> None:
-        """Tell what answered an earlier request without a field that the test reads of it."""
-        for request in self._asked:
-            spans = self._code.reached_by(request.method, request.address) if request.method not in _SAFE else {}
+        """Tell what answered a request with other fields than one that the test reads of it."""
+        asked = [(self._near, self._symptom.fields)]
+        asked += [
+            (self._code.reached_by(one.method, one.address), one.reads)
+            for one in self._asked
+            if one.method not in _SAFE
+        ]
+        for spans, fields in asked:
             text = "\n".join(line for span in spans for line in self._code.lines(span))
             answers = [
                 at for at, line, _ in self._lines(dict.fromkeys([*spans][:1], 0)) if _ANSWERS_KEY.search(line)
             ]
-            for field in request.reads:
-                if f'"{field}"' not in text and not self._code.owners.get(field, set()) & words(text):
-                    for at in answers:
-                        self._add(at, 6.5)
+            for at in answers if any(f'"{field}"' not in text for field in fields[:_FIELDS]) else ():
+                self._add(at, 6.5)
 
     def _refused(self) -> None:
         """A check refused what was right: what it looks at, and what should have been stored before."""
         states: dict[str, float] = {}
         for place in self._symptom.anchors:
             span = self._code.around(place)
-            if span is not None:
-                line = self._code.sources.line(*place)
-                likelier = 0.2 * bool(_COMPARES.search(line)) - (not _CONDITION.search(line))
-                likelier -= self._symptom.got == "404" and _IS_NOTHING.search(line) is not None
-                self._add(place, 4.4 + likelier - 2 * self._common(span))
-                self._looked_at(span, place[1], states, 1.0 - 0.6 * self._common(span))
+            if span is None:
+                continue
+            is_own = self._near.get(span) == 0
+            line = self._code.sources.line(*place)
+            likelier = 0.2 * bool(_COMPARES.search(line)) - (not _CONDITION.search(line))
+            likelier -= self._symptom.got == "404" and _IS_NOTHING.search(line) is not None
+            common = 0.0 if is_own else self._common(span)
+            self._add(place, 4.4 + likelier + _OWN * is_own - 2 * common)
+            if not _CONDITION.search(line) or line.startswith("."):
+                self._passed(span, place[1], 4.4 + _OWN * is_own - 2 * common)
+            self._looked_at(span, place[1], states, 1.0 - 0.6 * common)
         self._note_near(states)
         # What is refused for what was sent has little to do with what is stored.
         self._stored(states, less=2.0 * (self._symptom.got in ("400", "422")))
         if self._symptom.got == "404":
             self._unstored({name for name, weight in states.items() if weight >= _MOST_WEIGHT})
+
+    def _passed(self, span: ServiceFunction, number: int, points: float) -> None:
+        """Tell the conditions before a refusal that has none of its own, or is the end of a chain."""
+        for at, line, _ in self._lines({span: 0}):
+            after = self._code.sources.line(at[0], at[1] + 1)
+            if at[1] < number and _CONDITION.search(line) and not _REFUSES.search(after):
+                self._add(at, points + 0.1)
 
     def _looked_at(self, span: ServiceFunction, number: int, states: dict[str, float], weight: float) -> None:
         """Tell what gives a line of a function its values; *states* gets the members that are read for it."""
@@ -178,7 +197,8 @@ class Story:
         for caller in self._near:
             for _, line, _ in self._lines({caller: 0}) if span in self._code.calls(caller) else ():
                 if re.search(rf"\b{span.name}\(", line):
-                    self._note(states, words(line), 2.5 * weight)
+                    is_lookup = self._symptom.got == "404" and len(self._symptom.anchors) == 1
+                    self._note(states, words(line), 2.5 * (1.0 if is_lookup else weight))
                     names |= {name for name in words(line) if name.isupper()}
         for name in names:
             if name.isupper() and (place := self._code.constants.get(name)) is not None:
@@ -339,7 +359,7 @@ class Story:
                     (5.4 if not self._symptom.fields and not less else 3.6, _CHOOSES.search(line)),
                     (5.0, _sets_another(line, self._symptom.fields) and not is_written and not less),
                     (4.2, _SETS.search(line) and not is_written and not less),
-                    (4.0, _ANSWERS.search(line) and not is_written and not less),
+                    (3.6 if is_written else 4.0, _ANSWERS.search(line) and not less),
                     (5.3, _SETS_ANY.search(line) and self._is_unsafe and not less),
                     (3.0, any(text in line for text in texts)),
                     (2.6, _DECIDES.search(line)),

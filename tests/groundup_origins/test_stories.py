@@ -255,3 +255,14 @@ def test_what_a_test_saw_says_where_to_look(
     requests = {TEST.id: RequestsOfTest((*earlier, last))}
     found = of_service({TEST: lost}, b"", Sources({"harbour/Harbour.java": HARBOUR}), requests)[TEST].probably
     assert lines <= {place.partition(": ")[2] for place in found.splitlines()}
+
+
+def test_a_route_that_nothing_asks_is_told_where_one_is_missing() -> None:
+    """It differs by a word, however unlike; what tests ask elsewhere is none."""
+    lost = Result(
+        outcome="failed", message="expected: <201> but was: <404>", demand="last exchange: POST /boots -> 404"
+    )
+    text = HARBOUR.replace('"/berths", this::dig', '"/moorings", this::dig')
+    asked = RequestsOfTest((SentRequest("POST", "/pilots"), SentRequest("POST", "/boots")))
+    found = of_service({TEST: lost}, b"", Sources({"Harbour.java": text}), {TEST.id: asked})[TEST]
+    assert found.probably == 'Harbour.java:8: server.post("/moorings", this::dig);'

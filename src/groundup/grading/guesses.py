@@ -109,6 +109,8 @@ class AnsweredRequest(NamedTuple):
     """Last requests of other tests that were lost by the same statuses."""
     fine: tuple[SentRequest, ...] = ()
     """Requests of tests that passed, without those that should be refused."""
+    asked: tuple[tuple[str, str], ...] = ()
+    """Method and address of all that tests asked."""
     raised: str = ""
     """The service's own error, where its log has one."""
     frames: tuple[tuple[str, int], ...] = ()

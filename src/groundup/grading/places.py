@@ -122,6 +122,7 @@ def of_service(
             if not request.wanted.startswith(("4", "5"))
         )
     )
+    every = tuple(dict.fromkeys(request[:2] for one in requests.values() for request in one.own))
     found = {}
     for test, result in results.items():
         asked = [*_EXCHANGE.finditer(result.demand)]
@@ -131,7 +132,7 @@ def of_service(
         handler = sources.handler(method, address)
         is_broken = status == "no answer" or "500" <= status < "600"
         error = _of_request(errors, method, address, handler) if is_broken else None
-        answer = AnsweredRequest(method, address, status, body, handler, fine=fine)
+        answer = AnsweredRequest(method, address, status, body, handler, fine=fine, asked=every)
         if test.id in requests:
             answer = _with_earlier(answer, requests[test.id], _alike(test, results, requests))
         told = result

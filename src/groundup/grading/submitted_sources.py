@@ -6,7 +6,7 @@ Nothing is parsed or run. What they say is a stranger's, and no verdict reads it
 import contextlib
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
@@ -157,6 +157,18 @@ class Sources:
         top = found[max(found)] if found else []
         return top[0] if len(top) == 1 else None
 
+    def routes_unasked(self, method: str, address: str, asked: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
+        """Return routes of a method that differ by one word from a request, without those *asked*."""
+        wanted = address.partition("?")[0].strip("/").split("/")
+        taken = {self.route(*one) for one in asked}
+        return [
+            (route.path, route.number)
+            for route in self._routes()
+            if (route.path, route.number) not in taken
+            and method in self._verbs(route)
+            and any(_differing(wanted, route.prefix, one) == 1 for one in route.templates)
+        ]
+
     def _routes(self) -> Iterator["_Route"]:
         """Yield the lines that may say which requests are answered."""
         for path, lines in self._lines.items():
@@ -289,6 +301,15 @@ def _matches(wanted: Sequence[str], prefix: str, template: str) -> int:
                 literal = sum(not _VARIABLE.match(one) for one in parts)
                 return points * 10 + literal if literal else 0
     return 0
+
+
+def _differing(wanted: Sequence[str], prefix: str, template: str) -> int:
+    """Return how many words at the end of a path a route has otherwise."""
+    parts = [part for part in [*prefix.strip("/").split("/"), *template.strip("/").split("/")] if part][
+        -len(wanted) :
+    ]
+    ends = wanted[len(wanted) - len(parts) :]
+    return sum(one != part and not _VARIABLE.match(one) for one, part in zip(parts, ends, strict=True))
 
 
 def _likeness(wanted: Sequence[str], prefix: str, template: str) -> float:
