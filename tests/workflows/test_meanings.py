@@ -317,6 +317,21 @@ def test_a_task_that_goes_on_loses_how_its_tests_ended(options: str, is_lost: bo
     assert [meaning.may_fail for meaning in found if meaning.purpose is Purpose.TEST] == [is_lost]
 
 
+@pytest.mark.parametrize(
+    ("command", "purpose"),
+    [
+        ("playwright test", Purpose.TEST),
+        ("cypress run --browser chrome", Purpose.TEST),
+        ("playwright install --with-deps", Purpose.OTHER),
+    ],
+)
+def test_tests_in_a_browser_are_a_part(command: str, purpose: Purpose) -> None:
+    """Whatever word the program has for running them; to install browsers is none."""
+    found = meaning_of(command.split())
+    assert found is not None
+    assert (found.purpose, found.part) == (purpose, "tests in a browser")
+
+
 CHAIN = "a" + ".a" * 900
 TASKS = "".join(f't{at} = "t{at + 1}"\n' for at in range(2000))
 
