@@ -31,6 +31,8 @@ _WRITES_WITHIN = 3
 """Calls away at which a function may still give a field its value."""
 _READ_WELL, _MOST_WEIGHT = 2.0, 2.5
 """Weights of members: at least for one whose writing says something, and the most that counts."""
+_NEARBY = 0.6
+"""Taken off at most for what answers itself."""
 _OWN = 1.2
 """What a check in what answers is worth more than one that it calls."""
 _FIELDS = 4
@@ -53,7 +55,7 @@ _ANSWERS = re.compile(r"\breturn\b|\.json\(|\bMap\.of\(|\bsend\(|->\s*\S")
 _COMPARES = re.compile(r"[<>]=? |!\w+[.(]|[!=]= (?!null)|&&")
 _CONDITION = re.compile(r"\b(?:if|elif|while|unless|filter|\w+Match|orElseThrow)\b")
 _MANY = 3
-"""Checks that may have refused; the constants of so many say little."""
+"""Constants of checks, each of which says little where there are so many."""
 _OF_INPUT = ("400", "409", "422")
 """Statuses of what is refused for what was sent."""
 _ANSWERS_KEY = re.compile(r"(?:\breturn\b|\.json\(|\bMap\.of\(|\bsend\().*\"\w+\"\s*[,:]")
@@ -95,6 +97,8 @@ class Story:
         self._is_of_maker = any(uses & one.makes for one in related(answer, by_time=False)[:1])
         self._is_unsafe = answer.method not in _SAFE
         self._points: dict[Place, float] = {}
+        self._constants: set[str] = set()
+        """That checks look at."""
 
     def told(self) -> list[Place]:
         """Return lines that may be at fault, the likelier first."""
@@ -158,10 +162,16 @@ class Story:
             likelier = 0.2 * bool(_COMPARES.search(line)) - (not _CONDITION.search(line))
             likelier -= self._symptom.got == "404" and _IS_NOTHING.search(line) is not None
             common = 0.0 if is_own else self._common(span)
+            if _REFUSES.search(line) and self._symptom.wanted.startswith("2"):
+                likelier -= 2.0  # it is no check
             self._add(place, 4.4 + likelier + _OWN * is_own - 2 * common)
             if not _CONDITION.search(line) or line.startswith("."):
                 self._passed(span, place[1], 4.4 + _OWN * is_own - 2 * common)
             self._looked_at(span, place[1], states, 1.0 - 0.6 * common)
+            if self._symptom.got in _OF_INPUT:
+                self._called_with(span)
+        for name in sorted(self._constants):
+            self._add(self._code.constants[name], 4.7 if len(self._constants) < _MANY else 4.3)
         self._note_near(states)
         # What is refused for what was sent has little to do with what is stored.
         self._stored(states, less=2.0 * (self._symptom.got in ("400", "422")))
@@ -200,9 +210,13 @@ class Story:
                     is_lookup = self._symptom.got == "404" and len(self._symptom.anchors) == 1
                     self._note(states, words(line), 2.5 * (1.0 if is_lookup else weight))
                     names |= {name for name in words(line) if name.isupper()}
-        for name in names:
-            if name.isupper() and (place := self._code.constants.get(name)) is not None:
-                self._add(place, 4.7 if len(self._symptom.anchors) < _MANY else 4.3)
+        self._constants |= {name for name in names if name in self._code.constants}
+
+    def _called_with(self, span: ServiceFunction) -> None:
+        """Tell the lines of what answers that have a check look at what was sent."""
+        for at, line, _ in self._lines(dict.fromkeys([*self._near][:1], 0)):
+            if span.name and re.search(rf"\b{span.name}\(", line):
+                self._add(at, 4.5)
 
     def _lacking(self, line: str) -> set[str]:
         """Return the names in a line of what the service said to be missing."""
@@ -220,7 +234,7 @@ class Story:
                     yield line
 
     def _note(self, states: dict[str, float], names: Iterable[str], weight: float) -> None:
-        for name in names:
+        for name in sorted(names):  # so that equally likely lines keep their order
             if name in self._code.owners:
                 states[name] = max(states.get(name, 0.0), weight)
 
@@ -362,6 +376,7 @@ class Story:
                     (3.6 if is_written else 4.0, _ANSWERS.search(line) and not less),
                     (5.3, _SETS_ANY.search(line) and self._is_unsafe and not less),
                     (3.0, any(text in line for text in texts)),
+                    (3.7, ASSIGNED.match(line) and self._is_unsafe and off < _NEARBY and not less),
                     (2.6, _DECIDES.search(line)),
                     (2.5 + self._is_unsafe, mutated(line) or NEW.search(line)),
                 ):
