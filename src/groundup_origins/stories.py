@@ -42,9 +42,7 @@ _HANDED = 1.5
 _BY_VALUE = {COPIED: -1.5, READ: -2.0, "null": 1.5}
 _RETURNS_NAME = re.compile(r"^\s*return \w+;?$")
 _RETURNS = re.compile(r"^\s*return\b|->\s")
-_REFUSES = re.compile(
-    r"(?m)^\s*(?:raise|throw)\b|\babort\(|->\s*(?:\{\s*)?(?:throw\b|new \w*(?:Exception|Refusal|Response)\w*\()"
-)
+_REFUSES = re.compile(r"(?m)^\s*(?:raise|throw)\b|\babort\(|\borElseThrow\(|->\s*(?:\{\s*)?throw\b")
 _SAYS_STATUS = re.compile(r"^\s*@(?:Response)?Status\b")
 _STATUS_LINE = re.compile(
     r"\bstatus\w*\(\s*(?:HttpStatus\.\w+|\d{3})|@(?:Response)?Status\b|\breturn\b.*\b[1-5]\d\d\b|setStatus"
