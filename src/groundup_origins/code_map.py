@@ -133,8 +133,9 @@ class CodeMap:
             or len(self.spans) > _MOST_FUNCTIONS
         ):
             return None
-        text = bracketed("\n".join(lines[number - 1 : number + 8]), found.end("name"))
-        given = -1 if "..." in text or "*" in text else len(arguments(text))
+        text = "\n".join(lines[number - 1 : number + 8])
+        taken = bracketed(text, text.index("(", found.end("name")))
+        given = -1 if "..." in taken or "*" in taken else len(arguments(taken))
         first = number
         while first > 1 and lines[first - 2].lstrip().startswith("@"):
             first -= 1
