@@ -118,11 +118,13 @@ class Workshop:
         self._files: dict[str, list[Any]] = {}
         self._donors: dict[str, list[Any]] = {}
         self._plain: dict[str, list[Any]] = {}
+        self._lost = 0
         self._costly: dict[tuple[str, int], tuple[str, int]] = {}
 
     def mends(self, lost: Sequence[Any], spectrum: Any, until: float) -> Iterator[Mend]:
         """Yield changes that mend lost tests, until none is left or the time is over."""
         left = list(lost)
+        self._lost = sum(bool(one.lines) for one in left)
         while self._clock.now() < until:
             first = next((one for one in left if one.lines), None)
             if first is None:
@@ -333,7 +335,7 @@ class Workshop:
         change.swap()
         words = change.words()
         change.swap()
-        is_whole = mended and len(mended) == len(others) - 1
+        is_whole = mended and 1 + len(mended) >= min(self._lost, self._bench.lost)
         is_likely = passes and change.tier <= (self._module.SLIP if is_whole else self._module.TOLD)
         return Mend(path, change.line, words, [first.key, *mended], passes=passes, is_likely=is_likely)
 

@@ -30,7 +30,7 @@ _COMPUTES = (
     ast.Call, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.IfExp, ast.comprehension,
     ast.Constant,
 )  # fmt: skip
-_MUCH = 4
+_MUCH = 2
 """Parts of a statement that may each be wrong, after which more say nothing."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "decorator_list")
