@@ -134,7 +134,7 @@ def test_the_argument_of_a_record_writes_its_field() -> None:
 
 
 def test_a_test_that_waits_for_another_has_the_lines_of_that_one() -> None:
-    """What it lacks is told beside them, with who should have set it."""
+    """What it lacks is told beside them, with who should have set it, also where it came to ask nothing."""
     lost = Result(
         outcome="failed", message="expected: <201> but was: <200>", demand="last exchange: POST /boats -> 200"
     )
@@ -143,9 +143,10 @@ def test_a_test_that_waits_for_another_has_the_lines_of_that_one() -> None:
         OTHER.id: RequestsOfTest((BUILD,)),
         TEST.id: RequestsOfTest((SentRequest("GET", "/boats/{}", USES),), (), OTHER.id, "boatId"),
     }
-    found = of_service({OTHER: lost, TEST: follows}, b"", Sources({"Boats.java": BOATS}), requests)
-    assert found[TEST].probably == found[OTHER].probably != ""
-    assert found[TEST].demand.endswith(f"it uses boatId, which {OTHER.id} was lost before it set")
+    for one in (follows, follows.but(message="IllegalArgumentException: null", demand="")):
+        found = of_service({OTHER: lost, TEST: one}, b"", Sources({"Boats.java": BOATS}), requests)
+        assert found[TEST].probably == found[OTHER].probably != ""
+        assert found[TEST].demand.endswith(f"it uses boatId, which {OTHER.id} was lost before it set")
 
 
 def test_what_was_not_stored_is_told_of_an_error_for_lack_of_it() -> None:

@@ -143,7 +143,12 @@ def of_service(
         calls = result.calls if handler is None or error is not None else sources.answering(handler)
         guess = guesser().of_answer(result, answer, sources)
         found[test] = told.but(calls=calls, probably=several(guess, result.probably))
-    return _of_those_awaited(found, requests)
+    waiting = {
+        test: result
+        for test, result in results.items()
+        if result.outcome != "passed" and test.id in requests and requests[test.id].waits_for
+    }
+    return _of_those_awaited({**waiting, **found}, requests)
 
 
 def _with_earlier(answer: AnsweredRequest, asked: RequestsOfTest, alike: Iterable[SentRequest]) -> AnsweredRequest:
@@ -180,7 +185,9 @@ def _of_those_awaited(
             for _ in requests:  # that one may wait for another
                 first = requests[first].waits_for if first in requests and requests[first].waits_for else first
             probably = by_name[first].probably if first in by_name else ""
-            told[test] = result.but(demand=f"{result.demand}\n{said}", probably=probably or result.probably)
+            told[test] = result.but(
+                demand=f"{result.demand}\n{said}".lstrip(), probably=probably or result.probably
+            )
     return told
 
 
