@@ -4,12 +4,14 @@ import ast
 import builtins
 import importlib
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 
@@ -164,7 +166,8 @@ def _has(parts: list[str]) -> bool:
 @cache
 def _module(name: str) -> ModuleType | None:
     try:
-        return importlib.import_module(name)
+        with patch.object(sys, "path", [*sys.path]):  # pip's main module takes the checkout off it
+            return importlib.import_module(name)
     except ImportError:
         return None
 
