@@ -164,7 +164,7 @@ def _in(node: Any, statement: Any, scope: Scope) -> Iterator[CodeChange]:
             own = part if isinstance(part, ast.stmt) else statement
             may_hang = isinstance(node, ast.While) and field == "test"
             for tier, new in _variants(part, _Around(node, field, scope)):
-                at, put = number if many else None, ast.copy_location(new, part)
+                at, put = number if many else None, ast.copy_location(_but(new), part)  # it may be used elsewhere
                 yield CodeChange(node, field, at, put, max(tier, LESS if may_hang else TOLD), own)
             yield from _in(part, own, scope)
 

@@ -1,0 +1,34 @@
+"""What a line may be changed to on trial."""
+
+import ast
+from pathlib import Path
+
+from groundup_origins.inside.changes import changes_of
+from groundup_origins.inside.functions import functions_of
+
+LIBRARY = """
+def sized(words, longest):
+    return cut(words, longest=longest)
+
+
+def named(words):
+    first = cut(words, longest=3)
+    return cut(words[1:], longest=first + 1)
+"""
+
+
+def test_what_is_taken_from_elsewhere_stays_where_it_stands(tmp_path: Path) -> None:
+    """What an argument gets in line 8 is tried in line 7, and changes of line 8 still find it there."""
+    (tmp_path / "shop.py").write_text(LIBRARY)
+    functions = functions_of(str(tmp_path / "shop.py"))
+    places = [[getattr(node, "lineno", 0) for node in ast.walk(one.node)] for one in functions]
+
+    changes = [change for one in functions for change in changes_of(one, [])]
+    said = []
+    for change in changes:
+        change.swap()
+        said.append((change.line, change.words()))
+        change.swap()
+
+    assert (7, "first = cut(words, longest=first + 1)") in said
+    assert [[getattr(node, "lineno", 0) for node in ast.walk(one.node)] for one in functions] == places
