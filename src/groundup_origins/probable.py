@@ -7,7 +7,7 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from groundup.domain.names import number_of
@@ -126,9 +126,9 @@ def only(sources: Sources, places: Sequence[tuple[str, int]]) -> str:
 
 
 def _in_module(module: str, name: str, sources: Sources) -> str:
-    """Return where *module* imports *name* under another one, else where another module defines it.
+    """Return where *module* imports *name* under another one, or other names of the only module that defines it.
 
-    Else what in *module* is called most like it, else its first line.
+    Else where that one does, else what in *module* is called most like it, else its first line.
     """
     path = module.replace(".", "/")
     file = sources.named(f"{path}/__init__.py") or sources.named(f"{path}.py")
@@ -138,9 +138,11 @@ def _in_module(module: str, name: str, sources: Sources) -> str:
     defined = sources.lines_with(
         re.compile(rf"^(?:(?:async\s+)?def|class)\s+{name}\b|^{name}\s*(?::[^=]+)?=(?!=)")
     )
-    return (
-        only(sources, renamed) or only(sources, defined) or _like(file, name, sources.numbered(file), sources, 1)
-    )
+    stem = re.escape(PurePosixPath(defined[0][0]).stem) if len(defined) == 1 else "$"
+    beside = re.compile(rf"^\s*from\s+[\w.]*\b{stem}\s+import\b|^\s*from\s+\.+{stem}\s+import\b")
+    imports = [one for one in sources.lines_with(beside) if one[0] == file]
+    known = only(sources, renamed) or only(sources, imports[:1]) or only(sources, defined)
+    return known or _like(file, name, sources.numbered(file), sources, 1)
 
 
 def _in_class(kind: str, name: str, sources: Sources) -> str:

@@ -11,6 +11,7 @@ from groundup_origins.probable import probable_place, with_guesses
 LIBRARY = Sources({
     "boats/__init__.py": "from boats.hull import Hull\n\n\ndef split_cargo(cargo):\n    return cargo\n",
     "boats/deck.py": "from boats.hull import (\n    moor_quick as quick,\n)\n",
+    "boats/knots.py": "def tie(rope):\n    return rope\n",
     "boats/hull.py": (
         "PREFIX = 'boat> '\n\n\nclass Hull:\n    def paint_all(self):\n        return f'{PREFIX}painted & dry'\n\n"
         "    def sink(self):\n        import os; os._exit(7)\n\n\ndef moor(boat, rope, *, knots):\n    pass\n\n\n"
@@ -26,7 +27,9 @@ LIBRARY = Sources({
         ("AttributeError: module 'boats.hull' has no attribute 'moor_fast'", "", "boats/hull.py:12"),
         ("AttributeError: module 'boats.hull' has no attribute 'moor_quickly'", "", "boats/hull.py:16"),
         ("ImportError: cannot import name 'anchor' from 'boats' (boats/__init__.py)", "", "boats/__init__.py:1"),
-        ("ImportError: cannot import name 'moor' from 'boats' (boats/__init__.py)", "", "boats/hull.py:12"),
+        ("ImportError: cannot import name 'moor' from 'boats' (boats/__init__.py)", "", "boats/__init__.py:1"),
+        ("ImportError: cannot import name 'moor' from 'boats.deck' (boats/deck.py)", "", "boats/deck.py:1"),
+        ("ImportError: cannot import name 'tie' from 'boats' (boats/__init__.py)", "", "boats/knots.py:1"),
         ("AttributeError: module 'boats.deck' has no attribute 'moor_quick'", "", "boats/deck.py:2"),
         ("AttributeError: 'Hull' object has no attribute 'paint'", "", "boats/hull.py:5"),
         ("AttributeError: 'Sail' object has no attribute 'paint'", "", ""),

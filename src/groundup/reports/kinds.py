@@ -47,7 +47,11 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("not handed in", r"the submission has no file|nothing was handed in|the tests expect it at"),
         ("missing module", r"\b(?:ModuleNotFoundError|No module named)\b"),
-        ("hung", r"hung for|it took longer than|ran when the .* of all tests were over|were stopped after .* s\b"),
+        (
+            "hung",
+            r"hung for|it took longer than|\b(?:Read|Http|Socket)Timeout(?:Exception|Error)?: "
+            r"|ran when the .* of all tests were over|were stopped after .* s\b",
+        ),
         ("crashed", r"ended the (?:test )?process|the test process (?:was ended|left)|was broken off by"),
         ("limit", r"\bused too (?:much|many)\b|using too (?:much|many)"),
         ("gave up", r"\bgave up with exit code\b"),
