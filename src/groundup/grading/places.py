@@ -101,7 +101,7 @@ def followed(
 
     *log*: what it printed; *requests*: what is known of all that tests asked, by their names.
     """
-    found = of_service(results, log, sources, requests or {})
+    found = of_service(results, log, sources, requests)
     return guesser().of_results({**results, **found}, sources)
 
 
@@ -181,9 +181,10 @@ def _of_those_awaited(
         told[test] = result
         if asked is not None and asked.waits_for:
             said = f"it uses {asked.unset}, which {asked.waits_for} was lost before it set"
-            first = asked.waits_for
-            for _ in requests:  # that one may wait for another
-                first = requests[first].waits_for if first in requests and requests[first].waits_for else first
+            first, seen = asked.waits_for, {test.id}
+            while first in requests and requests[first].waits_for and first not in seen:  # for another
+                seen.add(first)
+                first = requests[first].waits_for
             probably = by_name[first].probably if first in by_name else ""
             told[test] = result.but(
                 demand=f"{result.demand}\n{said}".lstrip(), probably=probably or result.probably

@@ -32,6 +32,8 @@ def led_back(
     log: bytes,
 ) -> Mapping[NumberedTest, Result]:
     """Return *results*, the lost ones with where in *tree* they lead; *log*: what tests printed."""
+    if all(result.outcome == "passed" for result in results.values()):
+        return results
     sources, tests = Sources.of(tree), java_tests(texts)
     failed = {
         test.id: BrokenOff(*place, is_refused=bool(_REFUSED.search(result.message)))
