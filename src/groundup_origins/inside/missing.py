@@ -65,7 +65,8 @@ def inserted(changes: Any, function: Any, given: Sequence[Donor]) -> Iterator[An
         if len(found) >= _MOST:
             break
         if one.own == (one.function is function) and one.function.classes[:1] == function.classes[:1]:
-            for tier, statement in _fitting(changes, one, known, own):
+            tier = changes.LESS if one.names else changes.CRUDE
+            for statement in _fitting(one, known, own[:_RENAMED]):
                 found.setdefault(ast.dump(statement), (tier, statement))
     for parent, field, number in _slots(function.node):
         for tier, statement in found.values():
@@ -116,12 +117,13 @@ def repeated(changes: Any, function: Any, given: Sequence[PlainStatement]) -> It
     if function.is_assignment:
         return
     offers = function.offers()
+    known = offers.own | offers.shared
     tiers: dict[str, int] = {}
     found: dict[str, Any] = {}
     neighbours: dict[str, set[str]] = {}
     plain = [*_stored(function, offers), *sorted(given, key=lambda one: one.function is not function)]
     for other in plain:
-        for one in _fitted(other, offers) if other.function.classes == function.classes else ():
+        for one in _fitting(other, known, offers.unused) if other.function.classes == function.classes else ():
             text = other.text if one is other.statement else ast.dump(one)
             is_wanted = _names(one) & {*offers.unused}
             is_likely = other.function is function or text in found
@@ -160,16 +162,6 @@ def _kept_as(mark: str, name: str) -> Any:
     return ast.parse(f"self.{mark}{name} = {name}").body[0]
 
 
-def _fitted(given: PlainStatement, offers: Any) -> Iterator[Any]:
-    """Yield a statement where a function has its variables, else with its one other replaced by what is unused."""
-    strange = given.names - offers.own - offers.shared
-    if not strange:
-        yield given.statement
-    elif len(strange) == 1:
-        for name in offers.unused:
-            yield _renamed(given.statement, strange, name)
-
-
 def _renamed(statement: Any, strange: frozenset[str], name: str) -> Any:
     new = copy.deepcopy(statement)
     for one in ast.walk(new):
@@ -199,14 +191,14 @@ def kept(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
             yield _before(changes, parent, field, number, ast.copy_location(add, before), changes.SLIP)
 
 
-def _fitting(changes: Any, donor: Donor, known: frozenset[str], own: Sequence[str]) -> Iterator[tuple[int, Any]]:
+def _fitting(given: Donor | PlainStatement, known: frozenset[str], instead: Sequence[str]) -> Iterator[Any]:
     """Yield a statement as it is where a function has its names, else with its one other name replaced."""
-    strange = donor.names - known
+    strange = given.names - known
     if not strange:
-        yield (changes.LESS if donor.names else changes.CRUDE), donor.statement
+        yield given.statement
     elif len(strange) == 1:
-        for name in own[:_RENAMED]:
-            yield changes.LESS, _renamed(donor.statement, strange, name)
+        for name in instead:
+            yield _renamed(given.statement, strange, name)
 
 
 def _names(node: Any) -> frozenset[str]:
