@@ -353,3 +353,21 @@ def test_a_strangers_file_that_is_too_deep_ends_nothing(script: str, path: str, 
     """Nothing is raised; what is beside it is still known."""
     found = Meanings(MadeTree({path: source})).of(f"{script}\npytest")
     assert found[-1].command == "pytest"
+
+
+@pytest.mark.parametrize(
+    ("script", "commands"),
+    [
+        ("(cd a && npm test)", "in a"),
+        ("(cd a && npm test) && (cd b && npm test); npm test", "in a, in b, at the root"),
+        ("cd a; (cd ../b; npm test); npm test", "in b, in a"),
+        ("bash -c 'cd a && npm test' && npm test", "in a, at the root"),
+        ("cd a; cd ../b\nnpm test", "in b"),
+    ],
+)
+def test_a_subshell_takes_its_folder_with_it(script: str, commands: str) -> None:
+    """What comes after it runs where it did before."""
+    names = {"": "at the root", "a/": "in a", "b/": "in b"}
+    tree = {f"{at}package.json": json.dumps({"scripts": {"test": f"jest '{name}'"}}) for at, name in names.items()}
+    found = [one.command.removeprefix("jest ") for one in Meanings(MadeTree(tree)).of(script)]
+    assert ", ".join(found) == commands

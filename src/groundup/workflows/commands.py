@@ -46,6 +46,7 @@ _TAKES_VALUE: Mapping[str, frozenset[str]] = {
     "npx": frozenset({"-p", "--package"}),
     "poetry": frozenset({"-C", "--directory"}),
     "env": frozenset({"-u"}),
+    "sudo": frozenset({"-u", "-g", "--user", "--group"}),
     "nice": frozenset({"-n", "--adjustment"}),
     "ionice": frozenset({"-c", "-n"}),
     "xargs": frozenset({"-n", "-P", "-I", "-L", "-d", "-a", "-s"}),
@@ -92,6 +93,8 @@ class SimpleCommand(NamedTuple):
     words: list[str]
     may_fail: bool
     """Whether the script's exit code is the same when it fails: `|| true`, `| tee log`, after `set +e`."""
+    subshells: tuple[int, ...] = ()
+    """In which it stands, from the outermost on: what one sets, `cd` above all, ends with it."""
 
 
 def simple_commands(script: str) -> Iterator[list[str]]:
@@ -106,8 +109,7 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
     tells_itself = _EXITS.search(script) is not None
     all_may_fail, piped = _ALWAYS_WELL.search(script) is not None, False
     inside = _inside_ignored(found)
-    for position, piece in enumerate(found):
-        own = words_of(piece.text)
+    for position, (piece, (own, subshells)) in enumerate(zip(found, _words_in(found), strict=True)):
         if own[:1] == ["set"]:
             stops = bool(re.search(r"(?:^| )-\w*e|-o errexit", piece.text)) or (
                 stops and not re.search(r" \+\w*e|\+o errexit", piece.text)
@@ -132,12 +134,13 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
         ignored = ignored or (words[:1] == ["script"] and re.search(r" -\w*e| --return", piece.text) is None)
         ignored = ignored or (words[:1] == ["grunt"] and "--force" in words)
         if words and program_of(words[0]) == "find" and (called := _called_by_find(words)):
-            yield called._replace(may_fail=called.may_fail or ignored or all_may_fail)
+            yield SimpleCommand(called.words, called.may_fail or ignored or all_may_fail, subshells)
         elif inner is not None:
             for command in commands_of(inner, stops=False):
-                yield command._replace(may_fail=command.may_fail or ignored or all_may_fail)
+                within = (*subshells, position, *command.subshells)
+                yield SimpleCommand(command.words, command.may_fail or ignored or all_may_fail, within)
         elif words:
-            yield SimpleCommand(words, ignored or all_may_fail)
+            yield SimpleCommand(words, ignored or all_may_fail, subshells)
 
 
 _EXITS = re.compile(r"\b(?:exit|return)\s+[\"']?(?:\$|[1-9])|\bfalse\b")
@@ -226,9 +229,11 @@ def needed_programs(script: str) -> frozenset[str]:
 def _gather(script: str, needed: set[str], looked_for: set[str], depth: int = 4) -> None:
     """Add what *script* runs to *needed*, and what it looks for to *looked_for*."""
     found = list(pieces(script)) if depth else []
-    for piece, following in itertools.zip_longest(found, found[1:]):
+    for (piece, (words, _)), following in itertools.zip_longest(
+        zip(found, _words_in(found), strict=True), found[1:]
+    ):
         may_fail = piece.operator == "||" and following is not None and _HARMLESS.match(following.text)
-        layers = list(_layers(words_of(piece.text)))
+        layers = list(_layers(words))
         for layer in layers:
             if looked := _looked_for(layer):
                 looked_for.update(map(program_of, looked))
@@ -259,6 +264,25 @@ def _script_of(words: Sequence[str]) -> str | None:
     return None
 
 
+_SUBSHELL = re.compile(r"(?:(?:if|then|do|else|elif|while|until|!|time)\s+)*(\(+)(?!\()")
+
+
+def _words_in(found: Sequence[ScriptPart]) -> Iterator[tuple[list[str], tuple[int, ...]]]:
+    """Yield the words of each piece, without parentheses of subshells, and in which of these it stands."""
+    opened: list[int] = []
+    number = itertools.count()
+    for piece in found:
+        text, begin = piece.text, _SUBSHELL.match(piece.text)
+        begun = len(begin[1]) if begin else 0
+        opened += itertools.islice(number, begun)
+        within = tuple(opened)
+        unmatched = text.count(")") - text.count("(") + begun
+        while opened and unmatched > 0 and text.endswith(")"):
+            text, unmatched = text[:-1].rstrip(), unmatched - 1
+            opened.pop()
+        yield words_of(text), within
+
+
 def words_of(text: str) -> list[str]:
     """Return the words of one command, as a shell takes them apart; `$(which x)` and `${X:-x}` are `x`."""
     text = _LOOKED_UP.sub(r"\1", _DEFAULT.sub(r"\1", text))
@@ -284,8 +308,8 @@ def _layers(words: Sequence[str]) -> Iterator[list[str]]:
                 yield rest
                 return
             rest = rest[1:]
-            if first == "env":
-                rest = _after_options(rest, _TAKES_VALUE["env"])
+            if first in _TAKES_VALUE:  # `env` and `sudo`
+                rest = _after_options(rest, _TAKES_VALUE[first])
             continue
         rest[0] = first
         yield rest

@@ -90,12 +90,15 @@ class Meanings:
         """Yield what *script* means; *stops*: its shell ends with the first command that fails."""
         if depth == 0:
             return
-        for words, may_fail in commands_of(script, stops=stops):
+        folders: dict[tuple[int, ...], str] = {(): folder}
+        for words, may_fail, subshells in commands_of(script, stops=stops):
             self._left -= 1
             if self._left < 0:  # names that lead to names multiply
                 return
+            around = (subshells[:deep] for deep in range(len(subshells), -1, -1))
+            folder = next(folders[one] for one in around if one in folders)
             if words[0] == "cd" and len(words) > 1:
-                folder = _within(folder, words[1])
+                folders[subshells] = _within(folder, words[1])
                 continue
             called = cargo_words(self._tree, folder, words) if program_of(words[0]) == "cargo" else words
             is_lost = may_fail or swallows(self._tree, folder, called)
@@ -353,7 +356,7 @@ def _ends_well(script: str, *, stops: bool) -> bool:
     """Whether a script ends well whatever its commands come to."""
     return all(
         may_fail or prints_only(words) or words[0] in SHELL_WORDS
-        for words, may_fail in commands_of(script, stops=stops)
+        for words, may_fail, _ in commands_of(script, stops=stops)
     )
 
 

@@ -121,7 +121,7 @@ def _not_followed(meanings: Sequence[Meaning], whole: Sequence[Step]) -> list[bo
     return local + [
         may_fail
         for step in whole
-        for words, may_fail in commands_of(step.run or "")
+        for words, may_fail, _ in commands_of(step.run or "")
         if words[0] not in SHELL_WORDS
         and words[0].removesuffix("()") not in _functions(step.run or "")
         and not is_followed(words)
