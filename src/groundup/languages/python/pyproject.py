@@ -13,6 +13,7 @@ from groundup.languages.python.requirement import (
     group_kind,
     parse_requirement,
     render_checked,
+    render_line,
 )
 from groundup.languages.spelling import python_name
 from groundup.manifests import toml
@@ -416,7 +417,7 @@ def _array_renderer(source: Text, entries: Sequence[ManifestEntry]) -> Callable[
     def render(dependency: Dependency) -> str:
         text = render_checked(without_source(dependency), source)
         if dict(dependency.details).get("editable") == "true":
-            text = f"-e {text}"
+            text = render_line(dependency)
         return f"'{text}'" if literal and "'" not in text else toml.quoted(text)
 
     return render

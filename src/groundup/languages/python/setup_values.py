@@ -34,6 +34,9 @@ class Bindings:
     calls: list[cst.Call] = field(default_factory=list)
 
 
+_APPENDS = ("append", "insert", "add")
+
+
 class _Binder(cst.CSTVisitor):
     """Collects what names are bound to anywhere in the file, whatever the scope."""
 
@@ -77,8 +80,10 @@ class _Binder(cst.CSTVisitor):
         if not isinstance(node.func, cst.Attribute) or not node.args:
             return
         owner = node.func.value
-        if isinstance(owner, cst.Name) and method in ("append", "insert", "add"):
+        if isinstance(owner, cst.Name) and method in _APPENDS:
             self.found.appended.setdefault(owner.value, []).append(node)
+        elif method in _APPENDS:
+            self._bind(owner, node)
         elif method in ("extend", "update"):
             self._bind(owner, node.args[-1].value)
 
@@ -404,13 +409,15 @@ class SetupModule:
             return
         seen = seen | {name}
         yield from self._each(values, seen, depth)
-        for call in self._bindings.appended.get(name, ()):
-            argument = call.args[-1].value
-            text = self._text(argument)
-            found = FoundPlace("argument", self.span(call), (Item(text, self.span(argument)),))
-            yield found if text is not None else self._opaque(argument)
+        yield from map(self._appended, self._bindings.appended.get(name, ()))
         if not values:
             yield self._opaque(node)
+
+    def _appended(self, call: cst.Call) -> FoundPlace:
+        argument = call.args[-1].value
+        text = self._text(argument)
+        found = FoundPlace("argument", self.span(call), (Item(text, self.span(argument)),))
+        return found if text is not None else self._opaque(argument)
 
     def _call(self, node: cst.Call, seen: frozenset[str], depth: int) -> Iterator[FoundPlace]:
         name = called(node)
@@ -420,6 +427,8 @@ class SetupModule:
             yield from self._follow(node.args[-1].value, seen, depth + 1)
         elif isinstance(node.func, cst.Attribute) and name in _SPLITTERS:
             yield from self._follow(node.func.value, seen, depth + 1)
+        elif isinstance(node.func, cst.Attribute) and name in _APPENDS and node.args:
+            yield self._appended(node)
         elif name in self._bindings.functions and isinstance(node.func, cst.Name) and name not in seen:
             yield from self._own_function(node, name, seen, depth)
         else:
