@@ -60,7 +60,7 @@ FILES = {
 
 
 def told(path: str, data: bytes) -> str:
-    """Return what is read of a file, and the file masked, without every second declaration, and with them again."""
+    """Return what is read of a file, and the file masked, with half of its declarations, and with all again."""
     known = format_of(path)
     assert known is not None
     manifest = known.read(data, path)
