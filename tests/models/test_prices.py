@@ -89,6 +89,81 @@ def test_price_files_that_are_none(text: str, tmp_path: Path) -> None:
         price_of("openai/x", ModelSettings(prices=path))
 
 
+TIERED = Price(
+    input=1, output=2, cached=0.5, cache_write=4, above=100, above_input=10, above_output=20, above_cached=5
+)
+
+
+@pytest.mark.parametrize(
+    ("price", "read", "cached", "written", "output", "micro_usd"),
+    [
+        (TIERED, 100, 40, 0, 10, 60 + 20 + 20),
+        (TIERED, 101, 40, 0, 10, 610 + 200 + 200),
+        (TIERED, 100, 40, 30, 0, 30 + 20 + 120),
+        (TIERED, 101, 40, 30, 0, 310 + 200 + 120),
+        (TIERED, 100, 200, 30, 0, 50),
+        (TIERED, 100, 40, 300, 0, 20 + 240),
+        (Price(input=1, output=2), 100, 40, 30, 1, 102),
+        (Price(input=1, output=2, cached=0, cache_write=0), 100, 40, 30, 0, 30),
+        (Price(input=1, output=2, above=100, above_output=3), 101, 0, 0, 1, 104),
+    ],
+)
+def test_each_part_of_a_request_has_its_price(
+    price: Price, read: int, cached: int, written: int, output: int, micro_usd: float
+) -> None:
+    """Above a tier all of it costs more, where that is said; no part counts twice, whatever a server reports."""
+    usage = TokenUsage(input_tokens=read, cached_input_tokens=cached, output_tokens=output)
+    assert price.cost_usd(usage, written) == pytest.approx(micro_usd / 1e6)
+
+
+def test_every_price_that_is_none_says_why(tmp_path: Path) -> None:
+    """The sentence names the file, and the place in it."""
+    said = {
+        "[[price]]\ninput = 1\n": "the price file FILE: price.0.output: ",
+        "[[price]]\ninput = 1\noutput = 2\nabove = 0\n": "the price file FILE: price.0.above: ",
+        "=": "the price file FILE is not valid TOML: ",
+        "a = " + "[" * 5000: "the price file FILE is not valid TOML: ",
+    }
+    path = tmp_path / "prices.toml"
+    for text, sentence in said.items():
+        path.write_text(text)
+        with pytest.raises(UsageError) as caught:
+            price_of("openai/x", ModelSettings(prices=path))
+        assert str(caught.value).replace(str(path), "FILE").startswith(sentence)
+    with pytest.raises(UsageError) as caught:
+        price_of("openai/x", ModelSettings(prices=tmp_path / "absent"))
+    assert str(caught.value) == f"the price file {tmp_path / 'absent'} cannot be read: No such file or directory"
+    for price in ("1", "a:b", "1:2:3:4", "-1:2", "1:nan"):
+        with pytest.raises(UsageError) as caught:
+            price_of("openai/x", ModelSettings(price=price))
+        assert str(caught.value) == (
+            f"--price {price!r} is no price: say INPUT:OUTPUT or INPUT:OUTPUT:CACHED, such as 1.25:10"
+        )
+
+
+def test_a_limit_without_a_price_is_refused() -> None:
+    """A limit that cannot be kept is not accepted; with a price, or without a limit, nothing is wrong."""
+    with pytest.raises(UsageError) as caught:
+        price_of("openai/x", ModelSettings(max_cost_usd=1))
+    assert str(caught.value) == (
+        "a limit on the cost needs a price for openai/x: add it to a price file (--prices) or say "
+        "--price INPUT:OUTPUT in USD per million tokens"
+    )
+    assert price_of("openai/x", ModelSettings(max_cost_usd=1, price="1:2")) == Price(input=1, output=2)
+
+
+async def test_a_budget_is_spent_to_the_last_cent() -> None:
+    """A call that takes all that is left goes; the next one is told what is left, which is never less than 0."""
+    ledger = CostLedger(1.0)
+    await ledger.reserve(1.0)
+    ledger.settle(1.0, 1.25)
+    with pytest.raises(BudgetSpentError) as caught:
+        await ledger.reserve(0.5)
+    assert str(caught.value) == (
+        "of the budget of $1 only $0.0000 are left and the next call may cost $0.5000; raise --max-cost to go on"
+    )
+
+
 async def test_reservations_wait_for_each_other() -> None:
     """A call that fits only if another one turns out cheap waits for it, and is refused only then."""
     ledger = CostLedger(1.0)

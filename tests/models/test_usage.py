@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
+from groundup.domain.conversations import Message, ToolCall
 from groundup.models.asking import chat
+from groundup.models.asking.forms import CountedTokens
+from groundup.models.asking.usage import counted_tokens
 from groundup.models.prices import Price
 
 PRICE = Price(
@@ -154,6 +157,63 @@ def test_a_call_costs_what_the_provider_bills(sent: dict[str, Any], cost: float,
         assert counted.output_tokens is not None
         assert PRICE.cost_usd(counted.usage(0, 0), counted.cache_write_tokens or 0) == pytest.approx(cost)
         assert counted.doubtful is doubtful
+
+
+@pytest.mark.parametrize(
+    ("document", "message", "counted"),
+    [
+        ({}, Message(role="assistant", content="x"), CountedTokens()),
+        ({"usage": usage(0, 0, 0)}, Message(role="assistant", content=""), CountedTokens()),
+        ({"usage": [1]}, Message(role="assistant", content=""), CountedTokens()),
+        ({"choices": [], "usage": 3}, Message(role="assistant", content=""), CountedTokens()),
+        (
+            {"usage": usage(7, 0, 7)},
+            Message(role="assistant", content=""),
+            CountedTokens(input_tokens=7, output_tokens=0),
+        ),
+        ({"usage": usage(7, 0, 7)}, Message(role="assistant", content="x"), CountedTokens(input_tokens=7)),
+        (
+            {"usage": usage(7, 0, 7)},
+            Message(role="assistant", content="", tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)),
+            CountedTokens(input_tokens=7),
+        ),
+        (
+            {"usage": usage(0, 5, 5, prompt_tokens_details={"cached_tokens": 3})},
+            Message(role="assistant", content="x"),
+            CountedTokens(output_tokens=5, cached_input_tokens=3),
+        ),
+        (
+            {"usage": {"prompt_tokens": 10, "total_tokens": 12}},
+            Message(role="assistant", content="x"),
+            CountedTokens(input_tokens=10),
+        ),
+        (
+            {"usage": usage(10, 5, 15, cache_creation_input_tokens=2, **thoughts(5))},
+            Message(role="assistant", content="x"),
+            CountedTokens(input_tokens=10, output_tokens=5, cache_write_tokens=2, reasoning_tokens=5),
+        ),
+        (
+            {"usage": usage(10, 5, **thoughts(5))},
+            Message(role="assistant", content="x"),
+            CountedTokens(input_tokens=10, output_tokens=5, reasoning_tokens=5),
+        ),
+        (
+            {"usage": usage(10, 5, 115, cached_tokens=100)},
+            Message(role="assistant", content="x"),
+            CountedTokens(input_tokens=110, output_tokens=5, cached_input_tokens=100),
+        ),
+        (
+            {"usage": usage(10, 5, 25, cached_tokens=10)},
+            Message(role="assistant", content="x"),
+            CountedTokens(input_tokens=10, output_tokens=15, cached_input_tokens=10, doubtful=True),
+        ),
+    ],
+)
+def test_what_was_not_counted_is_unknown(
+    document: dict[str, JsonValue], message: Message, counted: CountedTokens
+) -> None:
+    """A 0 for input, or for words that are there, is no count; what fits two readings counts as the usual one."""
+    assert counted_tokens(document, message) == counted
 
 
 def piece(arguments: str, **more: JsonValue) -> dict[str, JsonValue]:
