@@ -112,7 +112,7 @@ def test_every_flag_is_declared_once() -> None:
             if ast.unparse(call.func) in ("FlagHelp", "typer.Option"):
                 texts = {one.value for one in ast.walk(call) if isinstance(one, ast.Constant)}
                 said.update(text for text in texts if isinstance(text, str) and _is_help(text))
-    assert len(said) > 100
+    assert len(said) > 90  # packages beside groundup, of which any may be absent, have more
     assert {words: times for words, times in said.items() if times > 1} == {}
 
 

@@ -76,6 +76,20 @@ def test_help_leaves_out_what_is_absent(groundup: Groundup) -> None:
 
 
 @pytest.mark.usefixtures("without")
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("recipe", "recipe fingerprint"), ("task recipe", "recipe fingerprint"), ("task", "curate")],
+)
+def test_a_group_without_a_command_says_what_it_needs(name: str, command: str, groundup: Groundup) -> None:
+    """Where all that it holds is absent, its help names the package of the first."""
+    ended = groundup(*name.split(), "--help")
+    said = " ".join(ended.out.split())
+    assert (ended.code, ended.err) == (0, "")
+    assert f"`groundup {command}` needs the package groundup_factory, which is not here" in said
+    assert "Commands:" not in said
+
+
+@pytest.mark.usefixtures("without")
 def test_a_table_says_which_package_it_lacks() -> None:
     """Where nothing has the name, the error lists what there is, and what an absent package would add."""
     kind, package = next((kind, one) for one in EXTENSIONS for kind in one.adds)

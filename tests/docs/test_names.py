@@ -15,7 +15,9 @@ from unittest.mock import patch
 
 import pytest
 
+from groundup.extensions import EXTENSIONS
 from tests.docs.pages import ROOT
+from tests.needs import need
 
 SOURCES = ROOT / "src"
 PAGES = (ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "developers").rglob("*.md")))
@@ -33,6 +35,7 @@ OTHERS = {
     "Include",
     "Otherwise",
     "ProjectReference",
+    "Reference",
     "Remove",
     "Update",
     "When",
@@ -226,6 +229,8 @@ def test_what_docstrings_and_comments_name_is_there() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_pages_for_developers_name_is_there(page: Path) -> None:
     """Whoever follows a name finds what it names."""
+    if (package := f"groundup_{page.stem}") in {one.name for one in EXTENSIONS}:
+        need(package)
     assert wrong(page.read_text(encoding="utf-8")) == []
 
 

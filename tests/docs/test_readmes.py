@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from groundup.extensions import EXTENSIONS
+
 ROOT = Path(__file__).parents[2] / "src"
 SUBMISSIONS = ROOT / "groundup" / "suites" / "repogenesis" / "oracles"
 MANY = 3
@@ -32,4 +34,8 @@ def test_a_readme_lists_every_module_and_folder(folder: Path) -> None:
     named = [re.match(r"- `([a-z0-9_]+/?)`: \S", line) for line in lines]
     modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
     folders = {f"{path.name}/" for path in folder.iterdir() if path.is_dir() and holds_files(path)}
-    assert sorted(one[1] if one else "a line without a name" for one in named) == sorted(modules | folders)
+    absent = {f"{one.name}/" for one in EXTENSIONS if folder == ROOT and not one.present()}
+    if "groundup_bridges/" in absent:
+        absent.add("groundup_verifiers/")  # the name that verifiers knows for a module of it
+    told = [one[1] if one else "a line without a name" for one in named]
+    assert sorted(one for one in told if one not in absent) == sorted((modules | folders) - absent)

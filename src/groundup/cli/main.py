@@ -217,12 +217,13 @@ def _group(name: str, purpose: str) -> Member:
     prefix = f"{name} "
 
     def build() -> CommandPanel:
-        app = typer.Typer(name=name, cls=CommandPanel, help=purpose, context_settings=_HELP)
         members = {one: _member(one) for one in GATHERED.get(name, ())}
         known = [one for one in every_command(absent=True) if one.startswith(prefix)]
         members |= {one.removeprefix(prefix): _member(one) for one in known}
         here = tuple(one for one in members if not members[one].is_absent)
-        return group(app, members, {"Commands": here}, members.keys() - here)
+        about = purpose if here else f"{purpose}\n\n{next(iter(members.values())).summary}"
+        app = typer.Typer(name=name, cls=CommandPanel, help=about, context_settings=_HELP)
+        return group(app, members, {"Commands": here} if here else {}, members.keys() - here)
 
     here = name in GATHERED or any(one.startswith(prefix) for one in every_command())
     return Member(lambda: purpose, build, is_absent=not here)

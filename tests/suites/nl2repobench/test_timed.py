@@ -12,6 +12,7 @@ from groundup.grading.library.hidden import FalseRecord
 from groundup.sandbox.protocol import Command, CommandResult, Sandbox, SandboxProvider, SandboxSpec
 from groundup.suites.base import Graded
 from tests.grading.library.laboratory import EXPECTED_TESTS, LIBRARY
+from tests.needs import need
 from tests.suites.nl2repobench.trials import RECIPE, Trial, passed
 
 TIMED = "tests/test_calc.py::test_multiply"
@@ -98,6 +99,8 @@ async def test_only_lost_timed_tests_are_a_reason_to_repeat(trial: Trial, multip
 @pytest.mark.parametrize("loud", [0, 1])
 async def test_a_timed_test_that_passes_in_the_check_is_a_reason_too(trial: Trial, loud: int) -> None:
     """Also beside others that are lost for good: else a broken copy has another score when a neighbour is loud."""
+    if loud:
+        need("groundup_integrity")  # which has the check
     graded = await graded_with_noise(trial, "return -1 if loud else a * b", loud=loud, add="return a - b")
 
     assert 0 < passed(graded) < EXPECTED_TESTS - 1
