@@ -3,7 +3,6 @@
 Nothing is parsed or run. What they say is a stranger's, and no verdict reads it.
 """
 
-import contextlib
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groundup.sources.files import SKIPPED_FOLDERS
-from groundup.trees.walking import read_regular
+from groundup.trees.walking import read_own
 
 _READ = frozenset({".py", ".java", ".kt", ".js", ".ts", ".mjs", ".cjs", ".go", ".rb", ".rs"})
 _NOT_READ = SKIPPED_FOLDERS | {"test", "tests", "target"}
@@ -82,9 +81,8 @@ class Sources:
         for path in sorted(paths):
             if len(texts) >= _MOST_FILES:
                 break
-            with contextlib.suppress(OSError, ValueError):  # what cannot be read defines nothing
-                text = read_regular(path, _LARGEST).decode("utf-8", "replace")
-                texts[path.relative_to(tree).as_posix()] = text
+            if (content := read_own(path, _LARGEST)) is not None:  # what cannot be read defines nothing
+                texts[path.relative_to(tree).as_posix()] = content.decode("utf-8", "replace")
         return cls(texts)
 
     def line(self, path: str, number: int) -> str:
@@ -174,6 +172,8 @@ class Sources:
         for path, lines in self._lines.items():
             prefix = ""
             for number, line in enumerate(lines, 1):
+                if line.lstrip().startswith(_COMMENT):
+                    continue
                 if found := _PREFIX.search(line):
                     is_whole = "@" not in found[0] or _stands_on_class(lines, number)
                     prefix = found[1] if is_whole else prefix
