@@ -12,6 +12,7 @@ from groundup.environments.failures import (
     Asker,
     BuildFailure,
     BuildFailureKind,
+    Builds,
     LostConnectionError,
     OutOfTimeError,
     StarvedError,
@@ -19,10 +20,12 @@ from groundup.environments.failures import (
     as_error,
     classify,
     condensed,
+    failure_repeated,
     out_of_time,
     repeated,
     telling_line,
 )
+from groundup.environments.requests import Layer
 from groundup.registries.ledger import Trouble
 from groundup.sandbox.protocol import CommandResult, Ending
 
@@ -270,6 +273,126 @@ def test_every_kind_has_one_to_blame(kind: BuildFailureKind) -> None:
         assert "/x/y.log" in str(error)
 
 
+LOG = "the log is L"
+NOT_THEIRS = {
+    BuildFailureKind.NETWORK: f"W: M; check the network and try again ({LOG})",
+    BuildFailureKind.LOST: f"W: the connection to our own gateway was lost: M; try again ({LOG})",
+    BuildFailureKind.STARVED: f"W: this machine had no process left: M; try again ({LOG})",
+    BuildFailureKind.HOST_DISK: f"W: M; free some and try again ({LOG})",
+    BuildFailureKind.SANDBOX: f"W: M; look with `groundup doctor`, and try again ({LOG})",
+}
+
+
+@pytest.mark.parametrize("kind", BuildFailureKind)
+def test_each_asker_gets_the_sentence_that_helps_it(kind: BuildFailureKind) -> None:
+    """What the machine did says the same to all; else a recipe is to be mended, an agent pinned otherwise."""
+    asked: dict[Asker, str] = {
+        "recipe": f"W: {kind}: M; mend the recipe ({LOG})",
+        "submission": f"W: {kind}: M ({LOG})",
+        "agent": f"W: {kind}: M; pin another version ({LOG})",
+    }
+    if kind is BuildFailureKind.TIMEOUT:
+        asked["agent"] = f"W: M; try again when the machine is less busy ({LOG})"
+    for asker, sentence in asked.items():
+        error = as_error(BuildFailure(kind=kind, message="M"), asker, "W", Path("L"))
+        assert str(error) == NOT_THEIRS.get(kind, sentence)
+        if kind in (BuildFailureKind.LOST, BuildFailureKind.STARVED):
+            otherwise = getattr(error, "otherwise", None)
+            assert (otherwise and str(otherwise)) == (asked["submission"] if asker == "submission" else None)
+
+
+def test_advice_that_a_client_gave_is_not_given_again() -> None:
+    """Who is told to check the network once knows it."""
+    said = BuildFailure(kind=BuildFailureKind.NETWORK, message="it is silent; check the network")
+    assert str(as_error(said, "recipe", "W", Path("L"))) == f"W: it is silent; check the network ({LOG})"
+
+
+def test_time_limits_say_what_kept_a_build() -> None:
+    """To the very second: what a registry owes for longer than 20 s was its fault."""
+    error = OutOfTimeError("x: not done within 5 s")
+    assert out_of_time(error, (REFUSED,), 20.0) is error
+    assert str(out_of_time(error, (), 20.5)) == (
+        "x: not done within 5 s: a registry has sent nothing for 20 s; check the network and try again"
+    )
+    assert str(out_of_time(error, (REFUSED, UNREACHABLE), 0.0)) == (
+        "x: not done within 5 s: it cannot be reached; check the network and try again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ending", "waiting_s", "free_mb", "told"),
+    [
+        (Ending.EXITED, 0.0, 63, "no room is left on the disk of the cache"),
+        (Ending.TIMEOUT, 99.0, 63, "no room is left on the disk of the cache"),
+        (Ending.EXITED, 99.0, 64, "no usable wheels"),
+        (Ending.TIMEOUT, 20.0, 64, "the build did not end in time"),
+        (Ending.TIMEOUT, 20.5, 64, "the package index did not answer in time"),
+        (Ending.MEMORY, 99.0, 64, "the build needed more memory than it may have"),
+        (Ending.PROCESSES, 0.0, 64, "the build started more processes than it may"),
+        (Ending.DISK, 0.0, 64, "the build wrote more to disk than it may"),
+        (Ending.SANDBOX_DIED, 0.0, 64, "the build's sandbox died"),
+    ],
+)
+def test_each_way_a_build_ends_has_its_sentence(ending: Ending, waiting_s: float, free_mb: int, told: str) -> None:
+    """On both sides of the limits."""
+    ended = result("error: no usable wheels", ending)
+    found = classify(ended, (), waiting_s=waiting_s, host_free_bytes=free_mb * 1024 * 1024)
+    assert found.message == told
+
+
+def test_of_what_a_gateway_says_the_first_of_the_gravest_counts() -> None:
+    """Later troubles often follow from it."""
+    later = Trouble(kind="network", name="x", message="later")
+    budget = Trouble(kind="budget", name="x", message="too much")
+    for troubles, told in (
+        ((budget, UNREACHABLE, later), UNREACHABLE.message),
+        ((budget, REFUSED), REFUSED.message),
+        ((budget,), "too much"),
+    ):
+        assert classify(result("x"), troubles, waiting_s=0.0, host_free_bytes=ROOM).message == told
+
+
+async def test_failures_of_the_machine_are_tried_thrice() -> None:
+    """Others once; the last one is told, and success is none."""
+    machine = BuildFailure(kind=BuildFailureKind.LOST, message="reset")
+    own = BuildFailure(kind=BuildFailureKind.BUILD, message="own")
+    for ends, told, tries in (
+        ((machine, machine, machine, None), machine, 3),
+        ((machine, None), None, 2),
+        ((own, None), own, 1),
+        ((machine, own, None), own, 2),
+    ):
+        left = list(ends)
+
+        async def build(left: list[BuildFailure | None] = left) -> BuildFailure | None:
+            return left.pop(0)
+
+        assert await failure_repeated(build, WorkTime(5)) == told
+        assert len(ends) - len(left) == tries
+
+
+async def test_what_failed_by_its_own_fault_is_not_built_again() -> None:
+    """It fails with the same words; what was out of time, or the machine's fault, is tried anew."""
+    builds = Builds()
+    for error, again in (
+        (TaskError("own fault"), False),
+        (SubmissionError("theirs"), False),
+        (OutOfTimeError("slow"), True),
+        (NetworkError("away"), True),
+    ):
+        tries = 0
+
+        async def build(error: Exception = error) -> Layer:
+            nonlocal tries
+            tries += 1
+            raise error
+
+        for _ in range(2):
+            with pytest.raises(type(error), match=str(error)):
+                await builds.get(str(error), build)
+        assert tries == 1 + again
+
+
 PANIC = """thread 'main' panicked at src/main.rs:3:5:
 called `Result::unwrap()` on an `Err` value: it cannot be read
 stack backtrace:
@@ -287,12 +410,33 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "/a.py", line 1, in <mod
         (PANIC, "called `Result::unwrap()` on an `Err` value: it cannot be read"),
         (TRACEBACK, "ImportError: no module"),
         ("one\ntwo\n", "two"),
+        ("fatal: one\ntwo\n", "fatal: one"),
+        ("x" * 400, "x" * 300),
         ("", ""),
     ],
 )
 def test_a_broken_program_is_quoted_with_what_it_said(text: str, line: str) -> None:
     """Not with the last frame of its backtrace."""
     assert telling_line(text) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("error: x\nhint: y\ncause: z:\n", "x: z"),
+        ("noise\nerror: x\nmore", "x: more"),
+        ("1\n2\n\n3\n4\n", "2: 3: 4"),
+        ('1\n  File "a"\n3\n', "1: 3"),
+        ("error: a\n[stdout]\nfoo\n[stderr]\nbar\nValueError: no\n", "a: ValueError: no"),
+        ("error: a\ncause: The build backend returned an error\n[stderr]\nzz\nyy\n", "a: zz"),
+        ("a\tb\x1b[0m", "a b [0m"),
+        ("a" * 300, "a" * 300),
+        ("a" * 150 + "b" * 151, "a" * 147 + " ... " + "b" * 147),
+    ],
+)
+def test_a_builds_words_become_one_sentence(text: str, line: str) -> None:
+    """uv's error and causes, or the last three lines; of a long one both ends."""
+    assert condensed(text) == line
 
 
 @given(st.text(max_size=2000))

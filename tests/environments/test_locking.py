@@ -31,6 +31,32 @@ def test_only_names_and_versions_can_be_locked(line: str) -> None:
         named_requirements([line])
 
 
+def test_requirements_are_written_alike() -> None:
+    """Without comments and blank lines, in their order; a `#` within a word is none."""
+    lines = ["b ==1.0  # why", "# none", " ", "A.b[c,d] >=1,<2", "a; python_version<'3'"]
+    assert named_requirements(lines) == ("b==1.0", "A.b[c,d]<2,>=1", 'a; python_version < "3"')
+    with pytest.raises(UsageError) as caught:
+        named_requirements(["a#b"])
+    assert str(caught.value) == "'a#b' is not a requirement by name and version, which is all that can be locked"
+    with pytest.raises(UsageError) as caught:
+        named_requirements(["x @ https://a.test/b"])
+    assert str(caught.value) == "'x' is required by address; name a version instead, such as 'name==1.0'"
+    with pytest.raises(UsageError, match=f"^'{'-' * 200}' is not"):
+        named_requirements(["-" * 300])
+
+
+def test_a_compiled_file_becomes_one_sorted_line_a_pin() -> None:
+    """Hashes sorted, markers kept; options and comments are none."""
+    text = (
+        "# by uv\n-i https://a.test\nb==1 \\\n    --hash=sha256:2 \\\n    --hash=sha256:1\n    # via a\n\n"
+        "a==2 ; python_version < '3' --hash=sha256:3\n"
+    )
+    assert locked_lines(text) == (
+        "a==2 ; python_version < '3' --hash=sha256:3",
+        "b==1 --hash=sha256:1 --hash=sha256:2",
+    )
+
+
 @given(st.text(alphabet=string.printable, max_size=60))
 def test_any_line_is_a_requirement_or_a_usage_error(line: str) -> None:
     """What comes back is one requirement a line, so nothing can be smuggled into a file of requirements."""

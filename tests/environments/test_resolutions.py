@@ -1,6 +1,7 @@
 """Tests of groundup.environments.locking and of builders that keep them."""
 
 import asyncio
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,6 +47,23 @@ def test_a_resolution_is_found_until_it_is_too_old(tmp_path: Path) -> None:
     assert LINE.encode() in found.as_text()
     clock.now += timedelta(minutes=1)
     assert mine.find(KEY) is None
+
+
+def test_what_nobody_would_use_again_is_removed(tmp_path: Path) -> None:
+    """As another one is written; stamps have whole seconds, and no lifetime means no file."""
+    clock = Clock()
+    clock.now = clock.now.replace(microsecond=5)
+    kept = Resolutions(tmp_path / "kept", 3600, clock)
+    assert kept.made((LINE,)).resolved_at == clock.now.replace(microsecond=0)
+    for name, age_s in (("old", 3601.0), ("young", 3599.0)):
+        path = tmp_path / "kept" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+        os.utime(path, (clock.now.timestamp() - age_s,) * 2)
+    kept.keep(KEY, kept.made((LINE,)))
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [f"{'a' * 16}.json", "young"]
+    Resolutions(tmp_path / "none", 0, clock).keep(KEY, kept.made((LINE,)))
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("fault", ["future", "another question", "damaged", "no lifetime"])
