@@ -76,7 +76,9 @@ class Bundle:
         except OSError as error:
             raise UsageError(f"this is no bundle: it has no {MANIFEST}") from error
         except ValidationError as error:
-            raise UsageError(f"{MANIFEST} of the bundle is wrong: {plainly(error.errors()[0])}") from error
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "content"
+            raise UsageError(f"{MANIFEST} of the bundle is wrong: {where}: {plainly(first)}") from error
         self._check_files()
         self.lines = {line.attempt: line for line in self.run.lines()}
         """What it claims: the last line of each attempt."""
