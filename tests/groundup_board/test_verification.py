@@ -66,7 +66,7 @@ SAME = "the numbers hold: 4 attempts at 2 of 10 tasks came out the same"
     ],
 )
 def test_a_verification_in_one_sentence(changes: dict[str, object], holds: bool, says: str) -> None:
-    """What cannot be true comes first, then what differs, then what nobody knows; and what a sample leaves open."""
+    """What cannot be true comes first, then what differs, then what nobody knows; and what is left open."""
     verification = found(**changes)
     assert verification.holds is holds
     assert verification.conclusion == says

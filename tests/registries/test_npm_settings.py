@@ -58,3 +58,37 @@ async def test_without_npm_no_one_says_where_the_registry_is(tmp_path: Path) -> 
     """The error says what to install."""
     with pytest.raises(InfrastructureError, match=r"install Node\.js"):
         await npm_settings({"PATH": str(tmp_path), "HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("printed", "says"),
+    [
+        ("{}", "npm names no registry; set one with `npm config set registry`"),
+        ('{"registry": 3}', "npm names no registry; set one with `npm config set registry`"),
+        ('{"@a:registry": "https://a.example"}', "npm names no registry; set one with `npm config set registry`"),
+        ("[]", "npm names no registry; set one with `npm config set registry`"),
+        ("warn: old", "`npm config list -l --json` prints no JSON; mend npm's configuration"),
+    ],
+)
+async def test_settings_without_a_registry_say_what_to_do(tmp_path: Path, printed: str, says: str) -> None:
+    """Whatever npm prints."""
+    environment = user(tmp_path, {})
+    (tmp_path / "bin" / "npm").write_text(f"#!/bin/sh\necho '{printed}'\n")
+    with pytest.raises(InfrastructureError) as caught:
+        await npm_settings(environment)
+    assert str(caught.value) == says
+
+
+@pytest.mark.parametrize(
+    ("settings", "proxy"),
+    [
+        ({"proxy": "http://a", "https-proxy": "http://b"}, "http://b"),
+        ({"proxy": "http://a", "https-proxy": None}, "http://a"),
+        ({"proxy": False}, None),
+    ],
+)
+async def test_the_proxy_is_the_one_for_https(tmp_path: Path, settings: dict[str, str], proxy: str | None) -> None:
+    """Else the other one, if it is an address."""
+    found = await npm_settings(user(tmp_path, {"registry": "https://a.example/", **settings}))
+    assert (found.proxy and found.proxy.get_secret_value()) == proxy
+    assert (found.origin, found.scopes, found.ca_bundle) == ("npm's configuration", {}, None)

@@ -6,7 +6,7 @@ from groundup.serving.metrics import Log, Metrics
 
 
 def test_numbers_are_as_prometheus_reads_them() -> None:
-    """Gauges as they are now, counters by their labels, histograms with their bounds, each with the values below."""
+    """Gauges as they are now, counters by their labels, histograms with their bounds, which belong below."""
     metrics = Metrics({"open": lambda: 2})
     metrics.gauge("waiting", lambda: 0.5)
     for how in ("b", "a", 'x"\\\n'):

@@ -57,9 +57,10 @@ def cutoff_instant(text: str) -> datetime:
     Raises `UsageError`.
     """
     found = instant(text)
-    if found is None:
+    written = re.match(r"\d{4}-\d\d-\d\d(?P<time>$|[Tt ])", text)  # Python also reads 20240131 and 2024-W05
+    if found is None or written is None:
         raise UsageError(f"the cut-off {text[:80]!r} is not an RFC 3339 date such as 2024-01-31")
-    return found + timedelta(days=1) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else found
+    return found if written["time"] else found + timedelta(days=1)
 
 
 P = TypeVar("P")
