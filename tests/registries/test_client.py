@@ -36,7 +36,8 @@ def test_other_forms_of_a_cut_off_are_refused(text: str) -> None:
 
 def test_what_names_no_moment_is_none() -> None:
     """Registries may send anything."""
-    assert [instant(one) for one in (None, 5, "", "soon", [])] == [None] * 5
+    given: tuple[object, ...] = (None, 5, "", "soon", [])
+    assert [instant(one) for one in given] == [None] * 5
 
 
 def test_the_first_that_is_hidden() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from groundup.domain.errors import NetworkError, UsageError
-from groundup.registries.images import ImageClient
+from groundup.registries.images import ImageClient, _place
 from groundup.trees.images import read_config, unpack_image
 from tests.trees.saved_images import save_layout
 
@@ -127,6 +127,70 @@ def test_an_image_for_other_machines_is_refused(tmp_path: Path) -> None:
             pytest.raises(UsageError, match="is published for other machines than"),
         ):
             asyncio.run(ImageClient(f"{host}/acme/library:1.0", tmp_path).fetch(tmp_path / f"fetched{at}"))
+
+
+@contextmanager
+def refusing(status: int, challenge: str = "") -> Iterator[tuple[str, list[str | None]]]:
+    """Answer every request with *status*; yield the host, and the authorizations that were sent."""
+    sent: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            sent.append(self.headers.get("Authorization"))
+            self.send_response(status)
+            self.send_header("WWW-Authenticate", challenge)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the parent's name
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}", sent
+        server.shutdown()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_what_a_registry_refuses_is_the_user_s_to_mend(tmp_path: Path, status: int) -> None:
+    """By another name, or by logging in; other answers are the registry's fault."""
+    with refusing(status) as (host, _), pytest.raises(UsageError) as caught:
+        asyncio.run(ImageClient(f"{host}/acme/a", tmp_path).fetch(tmp_path / "fetched"))
+    assert str(caught.value) == (
+        f"the registry has no image {host}/acme/a for you ({status}); look at the name, or `docker login {host}`"
+    )
+    for other in (400, 402, 405, 500):
+        with refusing(other) as (host, _), pytest.raises(NetworkError, match=f"cannot fetch the image .*{other}"):
+            asyncio.run(ImageClient(f"{host}/acme/a", tmp_path).fetch(tmp_path / f"fetched-{other}"))
+
+
+def test_who_has_logged_in_says_so_where_it_is_asked(tmp_path: Path) -> None:
+    """Once, with what Docker keeps for that host."""
+    with refusing(401, 'Basic realm="x"') as (host, sent):
+        (tmp_path / ".docker").mkdir()
+        login = {"auths": {host: {"auth": "bWU6cHc="}, "other": {"auth": "no"}}}
+        (tmp_path / ".docker" / "config.json").write_text(json.dumps(login))
+        with pytest.raises(UsageError):
+            asyncio.run(ImageClient(f"{host}/acme/a", tmp_path).fetch(tmp_path / "fetched"))
+    assert sent == [None, "Basic bWU6cHc="]
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("ghcr.io/a/b", "https://ghcr.io/v2/a/b/manifests/latest"),
+        ("ghcr.io/a/b:1.0", "https://ghcr.io/v2/a/b/manifests/1.0"),
+        (f"ghcr.io/a:1@sha256:{'a' * 64}", f"https://ghcr.io/v2/a/manifests/sha256:{'a' * 64}"),
+        ("localhost/a_b/c-d", "http://localhost/v2/a_b/c-d/manifests/latest"),
+        ("localhost:5000/a", "http://localhost:5000/v2/a/manifests/latest"),
+        ("127.1.2.3:5000/a", "http://127.1.2.3:5000/v2/a/manifests/latest"),
+        ("host:5000/a", "https://host:5000/v2/a/manifests/latest"),
+    ],
+)
+def test_an_image_is_asked_for_where_its_name_says(name: str, address: str) -> None:
+    """By its digest before its tag, and without encryption on this machine alone."""
+    at = _place(name)
+    assert at.url("manifests", at.reference) == address
 
 
 @pytest.mark.parametrize("name", ["base", "acme/library:1.0", "host.example/", "host.example/A b:1"])

@@ -12,6 +12,7 @@ from groundup.domain.subjects import AttemptKey, Provenance, Submission
 from groundup.domain.verdicts import Score, Status, TestResult
 from groundup.store.attempts import AttemptWriter
 from groundup.store.folder import RunFolder, RunWriter, is_held
+from groundup.store.ownership import write_made
 from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start
 from tests.store.test_lines import line, verdict
 
@@ -99,6 +100,16 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=message):
             RunWriter.create(tmp_path / name, config())
     assert [path.name for path in (tmp_path / "notes").iterdir()] == ["note"]
+
+
+def test_what_somebody_put_into_a_run_is_known(tmp_path: Path) -> None:
+    """Not what runs, judges and reports write, what they had begun to write, and what groundup wrote there."""
+    RunWriter.create(tmp_path / "one", config()).close()
+    folder = RunFolder(tmp_path / "one")
+    for name in ("report.json", "judgements.jsonl", ".x.partial", ".x.gone", ".y", "x.partial", "attempts2"):
+        (folder.path / name).touch()
+    write_made(folder.path / "report.html", b"ours")
+    assert sorted(path.name for path in folder.others()) == [".y", "attempts2", "x.partial"]
 
 
 def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:

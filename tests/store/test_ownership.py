@@ -1,19 +1,23 @@
 """`store.ownership`: groundup replaces what it wrote, as long as nobody changed it, and nothing else."""
 
+import json
 import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import UsageError
+from groundup.domain.digests import digest_bytes
+from groundup.domain.errors import InfrastructureError, UsageError
 from groundup.store.ownership import (
     NOTES,
     copy_made,
     is_made,
     note_made,
+    refuse_full,
     refuse_others,
     was_made,
+    was_noted,
     write_made,
 )
 from groundup.trees.digest import tree_digest
@@ -93,6 +97,50 @@ def test_folders_are_known_by_their_trees(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         refuse_others(folder)
     assert was_made(folder)
+
+
+def test_what_is_full_is_not_filled(tmp_path: Path) -> None:
+    """A new folder, or an empty one."""
+    for name in ("empty", "full"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "full" / "a").touch()
+    (tmp_path / "link").symlink_to("nowhere")
+    refuse_full(tmp_path / "absent")
+    refuse_full(tmp_path / "empty")
+    for name, says in (("full", "is not empty"), ("full/a", "is no folder"), ("link", "is no folder")):
+        with pytest.raises(UsageError) as caught:
+            refuse_full(tmp_path / name)
+        assert str(caught.value) == f"{tmp_path / name} {says}; name a new folder"
+
+
+def test_a_folder_is_made_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    """Else a misspelt one would be filled; and the sentence of a refusal says what else to do."""
+    with pytest.raises(InfrastructureError):
+        write_made(tmp_path / "new" / "a", b"a")
+    assert not (tmp_path / "new").exists()
+    write_made(tmp_path / "new" / "a", b"a", makes_folder=True)
+    assert was_noted(tmp_path / "new" / "a", digest_bytes(b"a"))
+    assert not was_noted(tmp_path / "new" / "a", digest_bytes(b"b"))
+    assert not was_noted(tmp_path / "new" / "b", digest_bytes(b"a"))
+    (tmp_path / "new" / "a").write_text("mine")
+    with pytest.raises(UsageError) as caught:
+        refuse_others(tmp_path / "new" / "a", "go away")
+    assert str(caught.value) == (
+        f"{tmp_path / 'new' / 'a'} is there, and groundup did not write it, or it was changed since; go away"
+    )
+
+
+def test_notes_say_for_people_what_they_are(tmp_path: Path) -> None:
+    """One line for each content, once."""
+    for content in (b"a", b"b", b"a"):
+        write_made(tmp_path / "x", content)
+    head, *lines = (tmp_path / NOTES).read_text().splitlines()
+    assert head == (
+        "# What groundup wrote here. It replaces or removes a name only as long as its digest is one of these."
+    )
+    assert [json.loads(line) for line in lines] == [
+        {"name": "x", "digest": digest_bytes(content)} for content in (b"a", b"b")
+    ]
 
 
 def test_notes_of_somebody_else_s_are_neither_trusted_nor_changed(tmp_path: Path) -> None:

@@ -371,3 +371,41 @@ def test_a_subshell_takes_its_folder_with_it(script: str, commands: str) -> None
     tree = {f"{at}package.json": json.dumps({"scripts": {"test": f"jest '{name}'"}}) for at, name in names.items()}
     found = [one.command.removeprefix("jest ") for one in Meanings(MadeTree(tree)).of(script)]
     assert ", ".join(found) == commands
+
+
+ASSERTS = "import lib\nassert lib.add(1, 2) == 3\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "purpose"),
+    [
+        ("python test_a.py", Purpose.TEST),
+        ("python -O test_a.py", Purpose.NOTHING),
+        ("python -B -OO test_a.py", Purpose.NOTHING),
+        ("python -bO test_a.py", Purpose.NOTHING),
+        ("python -B -b -O test_a.py", Purpose.TEST),
+        ("python -O test_b.py", Purpose.TEST),
+        ("make -n check", Purpose.NOTHING),
+        ("make check -- -n", Purpose.TEST),
+        ("tox --notest", Purpose.NOTHING),
+        ("nox --list", Purpose.NOTHING),
+        ("just --dry-run check", Purpose.NOTHING),
+    ],
+)
+def test_what_only_shows_or_leaves_asserts_out_tests_nothing(script: str, purpose: Purpose) -> None:
+    """Whatever a script is called; one that raises by itself fails without asserts, too."""
+    files = {
+        "test_a.py": ASSERTS,
+        "test_b.py": "import lib\nif lib.add(1, 2) != 3:\n    raise SystemExit(1)\n",
+        "lib.py": "def add(a, b):\n    return a + b\n",
+        "Makefile": "check:\n\tpytest\n",
+    }
+    found = Meanings(MadeTree(files)).of(script)
+    assert [one.purpose for one in found] == [purpose]
+
+
+@pytest.mark.parametrize("script", ["./test-{}.sh", "pytest {}"])
+def test_a_long_command_is_told_by_its_beginning(script: str) -> None:
+    """Of 160 characters, which tables have room for."""
+    (found,) = Meanings(MadeTree({})).of(script.format("x" * 300))
+    assert found.command == script.format("x" * 300)[:160]

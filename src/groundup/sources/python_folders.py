@@ -74,9 +74,7 @@ def _of_pyproject(document: dict[str, object]) -> list[str]:
     tool = table_at(document, "tool")
     setuptools, hatch, pdm = table_at(tool, "setuptools"), table_at(tool, "hatch", "build"), table_at(tool, "pdm")
     folders = texts(table_at(setuptools, "packages", "find").get("where"))
-    for package, folder in table_at(setuptools, "package-dir").items():
-        place = PurePosixPath(str(folder))
-        folders += [str(place.parent if package else place)] if package in ("", place.name) else []
+    folders += [_root_of(*one) for one in table_at(setuptools, "package-dir").items() if isinstance(one[1], str)]
     poetry = table_at(tool, "poetry").get("packages")
     folders += (
         [str(one.get("from", "")) for one in poetry if isinstance(one, dict)] if isinstance(poetry, list) else []
@@ -95,9 +93,16 @@ def _of_pyproject(document: dict[str, object]) -> list[str]:
 def _of_setup_cfg(config: ConfigParser | None) -> list[str]:
     if config is None:
         return []
-    named = (("options.packages.find", "where"), ("options", "package_dir"))
-    values = (config.get(section, key, fallback="").split("=")[-1] for section, key in named)
-    return [folder for value in values for folder in re.findall(r"[\w./-]+", value)]
+    where = config.get("options.packages.find", "where", fallback="")
+    places = re.findall(r"(\w*)[ \t]*=\s*([\w./-]+)", config.get("options", "package_dir", fallback=""))
+    found = [_root_of(package, folder) for package, folder in places]
+    return [*re.findall(r"[\w./-]+", where), *(folder for folder in found if folder)]
+
+
+def _root_of(package: str, folder: str) -> str:
+    """Return the folder of sources that a package's folder tells of; nothing where it has another name."""
+    place = PurePosixPath(folder)
+    return str(place.parent if package else place) if package in ("", place.name) else ""
 
 
 def _config(data: bytes) -> ConfigParser | None:
