@@ -3,7 +3,7 @@
 import pytest
 
 from groundup.languages.formats import format_of
-from groundup.languages.javascript.package_json import PackageJson
+from groundup.languages.javascript.package_json import PackageJson, parse_specifier, render_specifier, selected
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource, ManifestError
 from tests.manifests.span_laws import assert_laws
 
@@ -198,3 +198,77 @@ def test_is_found_by_name() -> None:
     assert found is not None
     assert found.name == "package.json"
     assert format_of("package-lock.json") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "name", "constraint", "origin", "alias"),
+    [
+        ("", "registry", "a", "", "", ""),
+        ("^1", "registry", "a", "^1", "", ""),
+        ("latest", "registry", "a", "latest", "", ""),
+        ("1.x || 2", "registry", "a", "1.x || 2", "", ""),
+        ("~1.0", "registry", "a", "~1.0", "", ""),
+        ("npm:b", "registry", "b", "", "", "a"),
+        ("npm:@s/b@^1", "registry", "@s/b", "^1", "", "a"),
+        ("npm:b@", "registry", "b", "", "", "a"),
+        ("workspace:*", "workspace", "a", "*", "workspace:*", ""),
+        ("workspace:^1", "workspace", "a", "^1", "workspace:^1", ""),
+        ("workspace:b@1", "workspace", "b", "1", "workspace:b@1", "a"),
+        ("workspace:../b", "workspace", "a", "", "workspace:../b", ""),
+        ("catalog:", "workspace", "a", "", "catalog:", ""),
+        ("catalog:old", "workspace", "a", "", "catalog:old", ""),
+        ("file:../b", "path", "a", "", "file:../b", ""),
+        ("link:b", "path", "a", "", "link:b", ""),
+        ("portal:b", "path", "a", "", "portal:b", ""),
+        ("./b", "path", "a", "", "./b", ""),
+        ("..", "path", "a", "", "..", ""),
+        ("../b", "path", "a", "", "../b", ""),
+        (".\\b", "path", "a", "", ".\\b", ""),
+        ("~/b", "path", "a", "", "~/b", ""),
+        ("/b", "path", "a", "", "/b", ""),
+        ("C:\\b", "path", "a", "", "C:\\b", ""),
+        ("github:u/r", "git", "a", "", "github:u/r", ""),
+        ("gist:1", "git", "a", "", "gist:1", ""),
+        ("u/r", "git", "a", "", "u/r", ""),
+        ("u/r#x", "git", "a", "", "u/r#x", ""),
+        ("git+https://x/y.git", "git", "a", "", "git+https://x/y.git", ""),
+        ("git@x:y", "git", "a", "", "git@x:y", ""),
+        ("ssh://x", "git", "a", "", "ssh://x", ""),
+        ("https://x/y.git#v1", "git", "a", "", "https://x/y.git#v1", ""),
+        ("https://github.com/u/r", "git", "a", "", "https://github.com/u/r", ""),
+        ("https://github.com/u/r/t.tgz", "url", "a", "", "https://github.com/u/r/t.tgz", ""),
+        ("http://x/y.tgz", "url", "a", "", "http://x/y.tgz", ""),
+        ("jsr:^1", "url", "a", "", "jsr:^1", ""),
+        ("@u/r", "registry", "a", "@u/r", "", ""),
+        ("a/b/c", "registry", "a", "a/b/c", "", ""),
+    ],
+)
+def test_each_form_of_a_specifier(
+    text: str, source: str, name: str, constraint: str, origin: str, alias: str
+) -> None:
+    """What is nothing else is a range or a tag; and each is written as it was."""
+    found = parse_specifier("a", text)
+    assert tuple(found) == (source, name, constraint, origin, alias)
+    assert render_specifier(found) == ("a", text.removesuffix("@"))
+
+
+@pytest.mark.parametrize(
+    ("selector", "package"),
+    [
+        ("a", "a"),
+        ("a@1", "a"),
+        ("@s/a@1", "@s/a"),
+        ("a>b", "b"),
+        ("a@1>@s/b@2", "@s/b"),
+        ("**/b", "b"),
+        ("**/@s/b", "@s/b"),
+        ("a/**/b", "b"),
+        ("a/b", "b"),
+        ("@s/a/b", "b"),
+        ("@s", "@s"),
+        ("", ""),
+    ],
+)
+def test_a_selector_ends_with_its_package(selector: str, package: str) -> None:
+    """Without its version, whatever leads to it."""
+    assert selected(selector) == package
