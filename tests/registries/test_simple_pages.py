@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import string
 from datetime import UTC, datetime
 
@@ -18,10 +19,12 @@ from groundup.registries.pypi.pages import (
     ProjectFile,
     ProjectPage,
     SimplePageError,
+    lacks_all,
     normalised,
     page_as_html,
     page_as_json,
     parse_page,
+    shortened,
     wants_json,
 )
 
@@ -175,3 +178,99 @@ def test_the_version_of_a_wheel_is_the_one_that_packaging_reads(name: str) -> No
     except InvalidWheelFilename:
         expected = None
     assert ProjectFile(filename=name, url="http://files.test/a").version == expected
+
+
+FULL = ProjectFile(
+    filename="demo-1.0-py3-none-any.whl",
+    url="http://files.test/w",
+    hashes={"md5": "1" * 32, "sha256": "2" * 64},
+    requires_python=">=3.8",
+    size=5,
+    upload_time="2023-08-14T13:22:50Z",
+    yanked="broken & old",
+    metadata={"sha256": "3" * 64},
+)
+BARE = ProjectFile(filename="demo-0.9.tar.gz", url="http://files.test/s", yanked=True, metadata={})
+
+
+def test_a_page_in_json_to_the_key() -> None:
+    """What is not known has no key; versions are sorted; metadata of unknown hashes is there."""
+    page = ProjectPage(name="demo", files=(FULL, BARE, BARE.but(filename="odd.zip", yanked=False, metadata=None)))
+    assert json.loads(page_as_json(page, lambda file: f"/x/{file.filename}")) == {
+        "meta": {"api-version": "1.1"},
+        "name": "demo",
+        "versions": ["0.9", "1.0"],
+        "files": [
+            {
+                "filename": FULL.filename,
+                "url": f"/x/{FULL.filename}",
+                "hashes": FULL.hashes,
+                "yanked": "broken & old",
+                "requires-python": ">=3.8",
+                "size": 5,
+                "upload-time": "2023-08-14T13:22:50Z",
+                "core-metadata": {"sha256": "3" * 64},
+                "dist-info-metadata": {"sha256": "3" * 64},
+            },
+            {
+                "filename": "demo-0.9.tar.gz",
+                "url": "/x/demo-0.9.tar.gz",
+                "hashes": {},
+                "yanked": True,
+                "core-metadata": True,
+                "dist-info-metadata": True,
+            },
+            {"filename": "odd.zip", "url": "/x/odd.zip", "hashes": {}, "yanked": False},
+        ],
+    }
+
+
+def test_a_page_in_html_to_the_letter() -> None:
+    """With the best hash that there is."""
+    page = ProjectPage(name="de<mo", files=(FULL, BARE))
+    metadata = f"sha256={'3' * 64}"
+    assert page_as_html(page, lambda file: file.url).decode().splitlines() == [
+        "<!DOCTYPE html>",
+        '<html><head><meta name="pypi:repository-version" content="1.0">',
+        "<title>de&lt;mo</title></head><body>",
+        f'<a href="http://files.test/w#sha256={"2" * 64}" data-requires-python="&gt;=3.8" '
+        f'data-yanked="broken &amp; old" data-core-metadata="{metadata}" data-dist-info-metadata="{metadata}" '
+        'data-upload-time="2023-08-14T13:22:50Z">demo-1.0-py3-none-any.whl</a><br>',
+        '<a href="http://files.test/s" data-yanked="" data-core-metadata="true" data-dist-info-metadata="true">'
+        "demo-0.9.tar.gz</a><br>",
+        "</body></html>",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "says"),
+    [
+        ("image/png", b"", "the index answered with 'image/png' instead of a project page"),
+        ("", b"", "the index answered with 'no content type' instead of a project page"),
+        (JSON_TYPE, b"[]", "the index answered with JSON that is not a project page"),
+        (
+            JSON_TYPE,
+            b'{"meta": {"api-version": "10.1"}}',
+            "the index speaks version '10.1' of the Simple API, not 1",
+        ),
+    ],
+)
+def test_what_is_no_page_says_why(kind: str, body: bytes, says: str) -> None:
+    """In a sentence that ends behind an address."""
+    with pytest.raises(SimplePageError) as caught:
+        parse_page("demo", PAGE, kind, body)
+    assert str(caught.value) == says
+
+
+def test_what_a_page_lacks() -> None:
+    """By hashes: all of what is wanted, and nothing where nothing is; the first that a cut-off hides is known."""
+    page = ProjectPage(name="demo", files=(FULL, BARE.but(upload_time="2022-01-01T00:00:00Z")))
+    assert lacks_all(page, frozenset({"0" * 64}))
+    assert not lacks_all(page, frozenset({"0" * 64, "2" * 64}))
+    assert not lacks_all(page, frozenset())
+    assert shortened(page, frozenset({"2" * 64})).files == (FULL,)
+    for year, first in ((2021, 2022), (2023, 2023), (2024, None)):
+        hidden = page.first_after(datetime(year, 1, 1, tzinfo=UTC))
+        assert (hidden and hidden.year) == first
+    assert page.first_after(datetime(2022, 1, 1, tzinfo=UTC)) == datetime(2022, 1, 1, tzinfo=UTC)
+    assert [file.is_source for file in page.files] == [False, True]
