@@ -223,7 +223,8 @@ def _unique(roots: list[tuple[str, Node, Certainty]], modules: set[str]) -> list
             continue
         item = Root(name, line_of(node), _conditions(node), certainty)
         if not any(root.manners <= item.manners and root.certainty <= certainty for root in before):
-            before.append(item)
+            left = [root for root in before if not item.manners <= root.manners or root.certainty < certainty]
+            kept[name] = [*left, item]
     return [root for roots_of in kept.values() for root in roots_of]
 
 

@@ -1,0 +1,105 @@
+"""All that is said of one repository of each language: each dependency with its evidence, in order.
+
+`python -m tests.groundup_infer.test_golden` writes the files in golden/ anew: read what changed, for users see it.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from groundup_infer.inference import INFERERS
+from groundup_infer.records import Inference, InferredDependency
+from tests.groundup_infer.test_csharp import SHOP
+from tests.groundup_infer.test_python_inference import PACKAGE
+from tests.groundup_infer.test_rust import CARGO
+from tests.groundup_infer.trees import inferred
+
+GOLDEN = Path(__file__).parent / "golden"
+REPOSITORIES = {
+    "python": {
+        **PACKAGE,
+        "src/demo_kit/old.py": "import sys\nif sys.version_info < (3, 11):\n    import tomli\n"
+        "else:\n    import tomllib\n",
+        "src/demo_kit/system.py": "import sys\nif sys.platform == 'win32':\n    import win32api\n",
+        "src/demo_kit/late.py": "def f():\n    import numpy as np\n    import importlib\n"
+        "    importlib.import_module('scipy.io')\n"
+        "try:\n    import lxml\nexcept ImportError as error:\n    raise RuntimeError('install lxml') from error\n",
+        "src/demo_kit/cloud.py": "from google.cloud import storage\nimport made_up_thing\n"
+        "if (n := 1):\n    pass\n",
+        "examples/show.ipynb": '{"cells": [{"cell_type": "code", "source": "import matplotlib.pyplot as plt"}]}',
+        "noxfile.py": "import nox\n",
+    },
+    "rust": {
+        "Cargo.toml": '[workspace]\nmembers = ["a", "b"]\n',
+        "a/Cargo.toml": CARGO,
+        "a/src/lib.rs": "use other_one::x; use serde_json::Value;\nuse made_up_crate::y;\n"
+        '#[cfg(feature = "z")] mod zipped;\n#[cfg(test)] mod checks;\n#[cfg(windows)] use winapi::um;\n',
+        "a/src/zipped.rs": "use flate2::read;\n",
+        "a/src/checks.rs": "use tempfile::tempdir;\n",
+        "a/src/main.rs": '#[tokio::main]\nasync fn main() { mine::run(); clap::Command::new("x"); }\n',
+        "a/tests/t.rs": "use assert_cmd::Command;\n",
+        "a/examples/e.rs": "use env_logger::init;\n",
+        "a/build.rs": "fn main() { cc::Build::new(); }\n",
+        "b/Cargo.toml": '[package]\nname = "other-one"\n',
+        "b/src/lib.rs": "",
+    },
+    "javascript": {
+        "package.json": '{"name": "mine", "bin": "cli.js", "scripts": {"test": "mocha"}}',
+        "tsconfig.json": '{"compilerOptions": {"paths": {"lib/*": ["src/*"]}}} // note',
+        "src/index.ts": "import a from 'express'\nimport b from 'mine'\nimport c from 'lib/x'\n"
+        "import fs from 'node:fs'\n",
+        "src/x.ts": "try { require('bufferutil') } catch {}\nimport type { T } from 'typings'\n"
+        "async function f() { await import('@scope/late/part') }\n",
+        "src/App.vue": "<template><p>import</p></template>\n<script>\nimport v from 'vue'\n</script>\n",
+        "src/style.scss": "@use '~bootstrap/scss/bootstrap';\n@import './own';\n",
+        "cli.js": "#!/usr/bin/env node\nconst y = require('yargs/helpers')\n",
+        "index.d.ts": "import type { E } from 'estree'\n",
+        "test/a.test.js": "import t from 'vitest'\nvi.mock('mocked')\n",
+        "rollup.config.js": "import r from 'rollup'\n",
+    },
+    "csharp": {
+        **SHOP,
+        ".editorconfig": "dotnet_diagnostic.MA0048.severity = none\n",
+        ".github/workflows/ci.yml": 'run: dotnet test --collect:"XPlat Code Coverage"',
+        "src/Shop.Data/Log.cs": "using Serilog;\nusing Made.Up.Things;\nusing System.Text.Json;\nclass L {}\n",
+    },
+}
+
+
+def told(found: Inference) -> str:
+    """Return all that an inference says."""
+    parts = [
+        *_dependencies(found.dependencies),
+        *(f"unknown: {name}" for name in found.unknown),
+        *(f"local: {name}" for name in found.local),
+        f"Python: {found.requires_python}, {found.files} files",
+        *(f"cannot know: {sentence}" for sentence in found.cannot_know),
+    ]
+    for project in found.projects:
+        parts += [f"project {project.path}", *_dependencies(project.dependencies)]
+        parts += [
+            f"  refers to {one.path} for {one.evidence.imported}: {one.evidence}" for one in project.references
+        ]
+    return "".join(f"{part}\n" for part in parts)
+
+
+def _dependencies(found: Sequence[InferredDependency]) -> Iterator[str]:
+    for one in found:
+        sure = "" if one.confidence is None else f", {one.confidence:.2f}"
+        guess = "" if one.known else ", guessed"
+        more = f" {one.constraint} {one.marker}".rstrip()
+        yield f"{one.kind}: {one.name}{more} as {', '.join(one.imported)}, {one.uses} times{sure}{guess}"
+        yield from (f"  {evidence.imported} {evidence}" for evidence in one.evidence)
+
+
+@pytest.mark.parametrize("language", INFERERS)
+def test_a_repository_is_inferred_from_as_ever(language: str) -> None:
+    """Kinds, names, confidence, and why: what decides a dependency is not moved unseen."""
+    expected = (GOLDEN / f"{language}.txt").read_text(encoding="utf-8")
+    assert told(inferred(language, REPOSITORIES[language])) == expected
+
+
+if __name__ == "__main__":
+    for language, repository in REPOSITORIES.items():
+        (GOLDEN / f"{language}.txt").write_text(told(inferred(language, repository)), encoding="utf-8")
