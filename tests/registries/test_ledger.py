@@ -81,7 +81,7 @@ async def test_an_answer_is_handed_on_and_owed_until_then() -> None:
         return text(200, "here")
 
     assert (await ledger.answered("demo", work)).body == b"here\n"
-    assert ledger.troubles == ()
+    assert not ledger.troubles
 
     async def refuse() -> Response:
         raise RegistryRefusedError("no")
