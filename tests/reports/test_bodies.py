@@ -1,5 +1,7 @@
 """The owner of a run reads the body of a failed test, the failing line marked, and its fixtures."""
 
+import pytest
+
 from groundup.domain.verdicts import TestResult
 from groundup.reports.bodies import body_of
 
@@ -87,3 +89,93 @@ def test_a_long_body_is_shown_around_the_failing_line() -> None:
     assert len(lines) < 70
     assert lines[1] == "    def test_x():"
     assert ">>      a198 = 198" in lines
+
+
+USED = """import pytest
+
+@pytest.fixture(name="shop", scope="module")
+def _shop(till):
+    return 1
+
+@pytest.fixture
+def till():
+    return 2
+
+@fixture
+def unused(): ...
+
+def helper(): ...
+
+class Outer:
+    def setUp(self): ...
+
+    @classmethod
+    def setUpClass(cls): ...
+
+    class Inner:
+        async def test_a(self, *, shop):
+            helper()
+            unknown()
+            other.till()
+
+    @pytest.mark.usefixtures("till", "shop")
+    def test_b(self):
+        cls.setUp()
+
+def test_c(a, b, c, d, e, f, g): ...
+"""
+
+
+def places(name: str, text: str = USED) -> list[str]:
+    """Return where the functions begin that are shown with a test."""
+    lines = body_of(_lost(f"t.py::{name}", ""), {"t.py": text})
+    return [line.removeprefix("t.py:") for line in lines if line.startswith("t.py:")]
+
+
+def test_what_a_test_uses_stands_above_it() -> None:
+    """A fixture by its own name, what it needs above it, helpers called by name, and what sets up a class.
+
+    Each once; a method of another object is no helper, and a fixture that nobody asks for is not shown.
+    """
+    assert places("Outer::Inner::test_a") == ["8", "14", "4", "20", "17", "23"]
+    assert places("Outer::test_b") == ["4", "8", "20", "17", "29"]
+    assert places("test_c") == ["32"]
+    assert places("Outer") == places("Outer::absent") == places("test_absent") == []
+
+
+def test_at_most_six_fixtures_are_shown() -> None:
+    """Those that are used first."""
+    fixtures = "".join(f"@pytest.fixture\ndef f{n}(): ...\n" for n in range(8))
+    asked = ", ".join(f"f{n}" for n in range(8))
+    assert places("test_a", f"{fixtures}def test_a({asked}): ...\n") == ["12", "10", "8", "6", "4", "2", "17"]
+
+
+@pytest.mark.parametrize(
+    ("length", "failing", "shown", "marks"),
+    [
+        (60, 0, 61, []),
+        (61, 0, 61, ["... 1 lines ..."]),
+        (59, 60, 60, []),
+        (60, 61, 52, ["... 9 lines ..."]),
+        (300, 200, 62, ["... 148 lines ...", "... 91 lines ..."]),
+        (300, 301, 52, ["... 249 lines ..."]),
+    ],
+)
+def test_of_a_long_function_sixty_lines_are_shown(length: int, failing: int, shown: int, marks: list[str]) -> None:
+    """From its beginning, or those that lead to the failing line and ten after it; how many lack is said."""
+    text = "def test_x():\n" + "".join(f"    a{n}\n" for n in range(length))
+    detail = f"t.py:{failing}: in test_x\n    a\nE   x" if failing else ""
+    lines = body_of(_lost("t.py::test_x", detail), {"t.py": text})[1:]
+    assert [line.strip() for line in lines if "..." in line] == marks
+    assert len(lines) - len(marks) == shown
+    assert [line.strip() for line in lines if line.startswith(">>")] == (
+        [f">>      a{failing - 2}"] if failing else []
+    )
+    assert lines[0] == "    def test_x():"
+
+
+def test_a_test_of_another_file_with_the_same_end_is_not_taken() -> None:
+    """The whole name of a file must end a path, from a folder on; a test's own number is no part of its name."""
+    files = {"xt.py": "def test_a(): ...\n", "a/t.py": "\ndef test_a(): ...\n"}
+    assert body_of(_lost("t.py::test_a[1-2] #2", ""), files) == ["a/t.py:2", "    def test_a(): ..."]
+    assert body_of(_lost("t.py::test_a", ""), {"xt.py": "def test_a(): ...\n"}) == []

@@ -9,6 +9,7 @@ from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import PASSES_WITH, Reason, Score, Stage, TestResult
 from groundup.reports.causes import Cause, Losses
 from groundup.reports.changed_tests import mended, mended_lines
+from groundup.reports.columns import COLUMNS, left_out_rows
 from groundup.reports.document import AttemptRow
 from groundup.reports.edits import split_by_edits
 from groundup.reports.intervals import Interval
@@ -358,6 +359,64 @@ def test_ten_equal_durations_are_a_sign(durations: list[float], flagged: bool) -
     found = review_of("r", config.configuration.submissions, lines, {key: tests})
     told = f"all 10 passed tests are said to have taken exactly {durations[0]:g} s"
     assert [flag.evidence for one in found.suspects for flag in one.flags] == ([told] if flagged else [])
+
+
+def test_the_gravest_are_looked_at_first() -> None:
+    """Tampered ones, suspect ones, then those with more flags, by task and number; the sentence counts them."""
+    config, lines = run_of("r", {task: [(1, 2)] for task in "fedcb"} | {"a": ["tampered"], "g": [(1, 2), (1, 2)]})
+    facts: dict[str, dict[str, str | int]] = {
+        "f": {"integrity": "suspect", "integrity_why": "it differs"},
+        "e": {"signs": "x", "not_seen_to_fail": 2},
+        "d": {"signs": "x"},
+        "c": {"signs": "none"},
+        "g": {"signs": "x"},
+    }
+    changed = {}
+    for key, line in lines.items():
+        assert line.verdict is not None
+        changed[key] = line.but(verdict=line.verdict.but(facts=facts.get(key.task, {})))
+    found = review_of("r", config.configuration.submissions, changed, {})
+    assert [(one.task, one.index) for one in found.suspects] == [
+        ("a", 0),
+        ("f", 0),
+        ("e", 0),
+        ("d", 0),
+        ("g", 0),
+        ("g", 1),
+    ]
+    assert (found.looked_at, found.not_looked_at) == (7, 1)
+    assert found.conclusion == "verdicts with flags: 6 of 8"
+    assert [(flag.kind, flag.evidence, flag.look) for one in found.suspects[:3] for flag in one.flags] == [
+        ("tampered", "it wrote its own results", "attempts/a/0/tests.jsonl"),
+        ("suspect", "it differs", "attempts/f/0/logs/check.txt"),
+        ("sign", "x", "attempts/e/0/submission"),
+        (
+            "sign",
+            "tests that were not seen to fail with false expectations: 2",
+            "attempts/e/0/submission",
+        ),
+    ]
+
+
+def test_what_an_attempt_took_stands_in_its_columns() -> None:
+    """For people with units, for programs as numbers; what is not known is empty."""
+    (run,) = report_of([run_of("r", {"a": [(1, 2)]})]).runs
+    known = got(1, duration_s=2.34, effort=Effort(cost_usd=0.5, turns=3), cached=True)
+    by_name = {column.name: column for column in COLUMNS}
+    told = {name: by_name[name].told(run, known) for name in ("cost_usd", "seconds", "turns", "standing")}
+    assert told == {"cost_usd": "$0.5000", "seconds": "2.3", "turns": "3", "standing": "partial (cached)"}
+    bare = got(1, effort=Effort(cost_usd=None))
+    for unknown in (bare, row(standing="pending", score=None)):
+        assert [by_name[name].told(run, unknown) for name in ("cost_usd", "seconds")] == ["", ""]
+    assert by_name["turns"].told(run, row()) == ""
+    assert [by_name[name].value(run, known) for name in ("cost_usd", "seconds", "numerator")] == [0.5, 2.34, 1]
+    (left,) = left_out_rows(run.but(left_out=("z",)), ("declared",))
+    assert (left["task"], left["attempt"], left["standing"], left["scores.declared"]) == (
+        "z",
+        None,
+        "left out",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
