@@ -40,7 +40,7 @@ from groundup.reports.why import (
     short_name,
     shortened,
 )
-from tests.reports.made import report_of, run_of
+from tests.reports.made import Word, report_of, run_of
 
 INTERVAL = Interval(low=-0.0251, high=0.1249, method="m")
 
@@ -363,7 +363,8 @@ def test_ten_equal_durations_are_a_sign(durations: list[float], flagged: bool) -
 
 def test_the_gravest_are_looked_at_first() -> None:
     """Tampered ones, suspect ones, then those with more flags, by task and number; the sentence counts them."""
-    config, lines = run_of("r", {task: [(1, 2)] for task in "fedcb"} | {"a": ["tampered"], "g": [(1, 2), (1, 2)]})
+    ended: dict[str, list[Word]] = {task: [(1, 2)] for task in "fedcb"}
+    config, lines = run_of("r", {**ended, "a": ["tampered"], "g": [(1, 2), (1, 2)]})
     facts: dict[str, dict[str, str | int]] = {
         "f": {"integrity": "suspect", "integrity_why": "it differs"},
         "e": {"signs": "x", "not_seen_to_fail": 2},
