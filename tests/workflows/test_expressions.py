@@ -53,6 +53,7 @@ def test_alternatives_and_functions_have_their_values() -> None:
     """`||` gives the first value that is not empty; format and fromJSON work."""
     assert CONTEXTS.value("matrix.empty || 'else'") == "else"
     assert CONTEXTS.value("format('py{0}', matrix.python)") == "py3.12"
+    assert CONTEXTS.value("format('{1}{0}{{0}} {2}', '{1}', 'a')") == "a{1}{0} {2}"
     assert CONTEXTS.value("fromJSON('[1, 2]')[1]") == 2
     assert CONTEXTS.value("hashFiles('x')") is UNKNOWN
     assert CONTEXTS.value("startsWith('too few')") is UNKNOWN

@@ -287,10 +287,14 @@ def _contains(given: Sequence[JsonValue]) -> Value:
 
 
 def _format(given: Sequence[JsonValue]) -> Value:
-    text = as_text(given[0]) or ""
-    for number, value in enumerate(given[1:]):
-        text = text.replace(f"{{{number}}}", as_text(value) or "")
-    return text
+    values = [as_text(value) or "" for value in given[1:]]
+
+    def put(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0][0]
+        return values[int(match[1])] if int(match[1]) < len(values) else match[0]
+
+    return re.sub(r"\{\{|\}\}|\{(\d{1,3})\}", put, as_text(given[0]) or "")
 
 
 def _from_json(given: Sequence[JsonValue]) -> Value:

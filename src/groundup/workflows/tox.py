@@ -62,11 +62,11 @@ def _fits(name: str, factors: Sequence[str]) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """Return the names of a list with braces: `py3{10,11}-{a,b}`."""
+    """Return the names of a list with braces, `py3{10,11}-{a,b}`, without its comments."""
     found: list[str] = []
-    for item in re.split(r"[,\s]+(?![^{]*\})", text):
+    for item in re.split(r"[,\s]+(?![^{]*\})", re.sub(r"(?m)(?:^|\s)#.*$", "", text)):
         found += itertools.islice(_braces(item.strip()), _MOST_NAMES)  # braces multiply
-    return [name for name in found if name and not name.startswith("#")]
+    return [name for name in found if name]
 
 
 def _braces(item: str) -> Iterator[str]:
@@ -238,13 +238,15 @@ def nox_sessions(
 ) -> list[ToxEnvironment]:
     """Return the sessions that `nox WORDS` runs, with what their functions call; *variable* is NOXSESSION."""
     text = text_of(tree, str(PurePosixPath(folder, "noxfile.py")))
-    sessions = dict(_sessions(text or ""))
+    found = {name: (lines, tags) for name, tags, lines in _sessions(text or "")}
+    sessions = {name: lines for name, (lines, _) in found.items()}
     before = _before_arguments(words)
     asked = _session_names(before) or (variable or "").split(",")
     wanted = [_session(name, sessions) for name in asked if name]
     tagged = options_of(before, "-t", "--tags")
     if tagged and not wanted:
-        wanted = [name for name in sessions if any(tag.rstrip("s") in name for tag in tagged)]
+        wanted = [name for name, (_, tags) in found.items() if not tags.isdisjoint(tagged)]
+        wanted = wanted or [name for name in sessions if any(tag.rstrip("s") in name for tag in tagged)]
     names = wanted or list(sessions)
     return [ToxEnvironment(name, sessions.get(name)) for name in names[:_MOST]]
 
@@ -267,26 +269,30 @@ def _session_names(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _sessions(text: str) -> Iterator[tuple[str, list[str]]]:
+def _sessions(text: str) -> Iterator[tuple[str, frozenset[str], list[str]]]:
+    """Yield the name of each session, its tags, and the command lines that it runs."""
     module = shallow_python_tree(text)
     for node in module.body if module is not None else ():
         if isinstance(node, ast.FunctionDef) and any(
             "session" in ast.unparse(item) for item in node.decorator_list
         ):
-            for name in _names_of(node):
-                yield name, list(_runs(node))
+            for name, tags in _names_of(node):
+                yield name, tags, list(_runs(node))
 
 
-def _names_of(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield the names of a session, of which each decorator may give one."""
+def _names_of(function: ast.FunctionDef) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the names of a session, of which each decorator may give one, with its tags."""
     for decorator in function.decorator_list:
-        given = [
-            str(keyword.value.value)
-            for keyword in (decorator.keywords if isinstance(decorator, ast.Call) else ())
-            if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
-        ]
-        if given or "session" in ast.unparse(decorator):
-            yield given[0] if given else function.name
+        keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+        given = {keyword.arg: _texts(keyword.value) for keyword in keywords}
+        if given.get("name") or "session" in ast.unparse(decorator):
+            yield next(iter(given.get("name", ())), function.name), frozenset(given.get("tags", ()))
+
+
+def _texts(node: ast.expr) -> list[str]:
+    """Return the literal texts of a list, or of one text."""
+    parts = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
+    return [one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
 
 
 def _runs(function: ast.FunctionDef) -> Iterator[str]:
