@@ -3,6 +3,7 @@
 Knows programs only. Names of a project's own (`make ci`, `npm test`) are followed by `project_commands` and `tox`.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -254,8 +255,12 @@ def _go(words: list[str]) -> Purpose:
 
 
 def _java(words: list[str]) -> Purpose:
+    """Return what Maven or Gradle do: all of their goals that come after testing test, too."""
     goals = {word.rpartition(":")[2] for word in words if not word.startswith("-")}
-    return Purpose.TEST if goals & {"test", "verify", "check", "build", "install"} else Purpose.BUILD
+    excluded = {word.rpartition(":")[2] for before, word in itertools.pairwise(words) if before == "-x"}
+    skips = any(re.fullmatch(r"-D(?:skipTests|maven\.test\.skip)(?:=true)?", word) for word in words)
+    tests = (goals - excluded) & {"test", "package", "verify", "install", "deploy", "check", "build"}
+    return Purpose.TEST if tests and not skips and "test" not in excluded else Purpose.BUILD
 
 
 def _bun(words: list[str]) -> Purpose | None:
