@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from groundup.agents.trajectories import REPLY, Step
 from groundup.domain.subjects import AttemptKey
 from groundup.models.asking.chat import FORM
 from groundup.runs.exporting import export
-from groundup.runs.training import ChosenEpisodes, scored
+from groundup.runs.training import ChosenEpisodes, main_conversation, scored
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
+from tests.reports.made import run_of
 from tests.serving.house import Client, job_in, opened
 
 
@@ -159,3 +161,73 @@ def test_a_programs_row_is_its_main_conversation(run: RunFolder, tmp_path: Path)
     assert [one["function"]["name"] for one in json.loads(row["tools"])] == ["read"]
     assert (row["reward"], row["rewards"], row["turns"]) == (1.0, [1.0], 2)
     assert (row["input_tokens"], row["output_tokens"]) == (40, 8)  # of the attempt, side questions among them
+
+
+def said(place: int, text: str) -> Step:
+    """Return a message at its place in a request."""
+    return {"kind": "message", "role": "user", "content": text, "place": place}
+
+
+def answered(exchange: int, continues: int | None = None, shared: int = 0) -> Step:
+    """Return a reply in an exchange."""
+    reply = {"message": {"role": "assistant", "content": f"r{exchange}"}, "finish": "stop"}
+    about = {"exchange": exchange, "continues": continues, "shared": shared, "place": shared + 1}
+    return {"kind": REPLY, "turn": exchange, **reply, **about}
+
+
+@pytest.mark.parametrize(
+    ("steps", "main"),
+    [
+        ([said(0, "a"), answered(0)], [0, 1]),
+        (
+            [said(0, "a"), answered(0), said(0, "title?"), answered(1), said(2, "b"), answered(2, 0, 2)],
+            [0, 1, 4, 5],
+        ),
+        ([said(0, "a"), answered(0), said(0, "b"), answered(1)], [2, 3]),
+        ([said(0, "a"), answered(0), said(1, "b"), answered(1, 0, 1), said(1, "c"), answered(2, 0, 1)], [0, 4, 5]),
+        ([said(0, "a"), answered(0), said(2, "b"), {"kind": "unanswered"}, answered(1, 0, 2)], [0, 1, 4]),
+        (
+            [
+                said(0, "a"),
+                answered(0),
+                said(2, "b"),
+                answered(1, 0, 2),
+                {"kind": "program"},
+                said(0, "a"),
+                answered(0),
+            ],
+            [5, 6],
+        ),
+        ([said(0, "a"), answered(0, 7, 3)], [0, 1]),
+    ],
+)
+def test_the_conversation_with_most_replies_is_the_main_one(steps: list[Step], main: list[int]) -> None:
+    """Each request goes on from another with what it shares; a question without an answer is in none.
+
+    Of two with as many replies the newer counts; a program that is started again begins anew.
+    """
+    assert [*main_conversation(steps)] == [steps[at] for at in main]
+
+
+def test_steps_without_exchanges_are_one_conversation() -> None:
+    """As the agents here write them."""
+    steps: list[Step] = [{"kind": "message"}, {"kind": "result"}, {"kind": "program"}]
+    assert main_conversation(steps) is steps
+
+
+def chosen_of(chosen: ChosenEpisodes, *rewards: tuple[str, float]) -> list[str]:
+    """Return which of some graded attempts are chosen; the reward is out of 10."""
+    config, lines = run_of(
+        "r", {task: [(one, 10) for name, one in rewards if name == task] for task, _ in rewards}
+    )
+    return [str(key) for key in chosen.of(config.planned.keys, lines)]
+
+
+def test_the_best_of_each_task_are_chosen() -> None:
+    """Of equal ones the first; both ends of a bound count."""
+    every = (("a", 5), ("a", 10), ("a", 5), ("b", 0), ("b", 0))
+    assert set(chosen_of(ChosenEpisodes(best=1), *every)) == {"a/1", "b/0"}
+    assert set(chosen_of(ChosenEpisodes(best=2), *every)) == {"a/0", "a/1", "b/0", "b/1"}
+    assert set(chosen_of(ChosenEpisodes(min_score=0.5), *every)) == {"a/0", "a/1", "a/2"}
+    assert set(chosen_of(ChosenEpisodes(min_score=0.51), *every)) == {"a/1"}
+    assert set(chosen_of(ChosenEpisodes(failures=True, best=1), *every)) == {"a/0", "b/0"}
