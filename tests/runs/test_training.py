@@ -170,9 +170,9 @@ def said(place: int, text: str) -> Step:
 
 def answered(exchange: int, continues: int | None = None, shared: int = 0) -> Step:
     """Return a reply in an exchange."""
-    reply = {"message": {"role": "assistant", "content": f"r{exchange}"}, "finish": "stop"}
-    about = {"exchange": exchange, "continues": continues, "shared": shared, "place": shared + 1}
-    return {"kind": REPLY, "turn": exchange, **reply, **about}
+    message: dict[str, JsonValue] = {"role": "assistant", "content": f"r{exchange}"}
+    about: dict[str, JsonValue] = {"continues": continues, "shared": shared, "place": shared + 1}
+    return {"kind": REPLY, "turn": exchange, "exchange": exchange, "message": message, "finish": "stop", **about}
 
 
 @pytest.mark.parametrize(

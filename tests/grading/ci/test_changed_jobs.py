@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,9 @@ from tests.workflows.made import MadeTree
 def scripted(uses: str, given: object = None, files: Mapping[str, str] | None = None) -> str:
     """Return the outputs that stand for an action, as the step's script writes them."""
     step = {"id": "look", "uses": uses, "if": "always()", "with": given}
-    document = {"on": "push", "jobs": {"test": {"steps": [step, {"run": "true"}]}}}
-    changed = with_changes_known(document, MadeTree(files or {}))  # type: ignore[arg-type]
-    assert isinstance(changed, dict)
-    first, second = changed["jobs"]["test"]["steps"]  # type: ignore[index, call-overload]
+    document: Any = {"on": "push", "jobs": {"test": {"steps": [step, {"run": "true"}]}}}
+    changed: Any = with_changes_known(document, MadeTree(files or {}))
+    first, second = changed["jobs"]["test"]["steps"]
     assert second == {"run": "true"}
     script = first.pop("run")
     assert first == {"name": uses, "id": "look", "if": "always()", "shell": "bash"}
@@ -84,9 +84,9 @@ def test_no_run_was_before_this_one() -> None:
         {"jobs": {"a": {"steps": [3, {"uses": 3}, {"uses": "actions/checkout@v4"}, {"uses": "./look"}]}}},
     ],
 )
-def test_any_other_document_stays_as_it_is(document: object) -> None:
+def test_any_other_document_stays_as_it_is(document: Any) -> None:
     """Also one that is no workflow."""
-    assert with_changes_known(document, MadeTree({})) == document  # type: ignore[arg-type]
+    assert with_changes_known(document, MadeTree({})) == document
 
 
 # --- jobs without some of their steps
@@ -122,13 +122,16 @@ def test_what_only_names_things_and_is_read_nowhere_is_left_out() -> None:
 def test_a_job_with_its_first_steps_or_without_some() -> None:
     """A step that is skipped keeps its name and id; a job that is not there changes nothing."""
     whole = workflow()
+    steps: Any = whole.document["jobs"]
+    steps = steps["test"]["steps"]
     assert [step.key for step in with_steps(whole, "test", 2).job("test").steps] == [
         step.key for step in whole.job("test").steps[:2]
     ]
-    skipped = with_skipped(whole, "test", [0, 5]).document["jobs"]["test"]["steps"]  # type: ignore[index, call-overload]
+    jobs: Any = with_skipped(whole, "test", [0, 5]).document["jobs"]
+    skipped = jobs["test"]["steps"]
     assert skipped[0] == {"id": "v", "name": "Version", "if": False, "run": "exit 1", "shell": "bash"}
     assert skipped[5] == {"if": False, "run": "exit 1", "shell": "bash"}
-    assert skipped[1:5] == whole.document["jobs"]["test"]["steps"][1:5]  # type: ignore[index, call-overload]
+    assert skipped[1:5] == steps[1:5]
     assert without_needs(whole, "test", ["a"]).job("test").needs == ("b",)
     assert with_steps(whole, "gone", 1) is with_skipped(whole, "gone", [0]) is without_needs(whole, "gone", ["a"])
     assert without_needs(whole, "test", []) is whole

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Subject
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.suites.base import AttemptResult, Results
-from groundup.suites.repogenesis.report_format import read_report, write_report
+from groundup.suites.repogenesis.report_format import read_report, repository, summary_table, write_report
 from groundup.suites.repogenesis.suite import summaries
 from groundup.suites.repogenesis.tasks import ServiceProblem, shipped_tasks
 
@@ -245,3 +246,147 @@ def test_legacy_coverage_is_that_of_all_endpoints_together() -> None:
     table, _ = summaries(verdicts, "legacy", PROBLEMS)
     assert table.scores["all"]["API coverage"] == Score(numerator=2, denominator=5)
     assert table.scores["all"]["deployed"] == Score(numerator=1, denominator=2)
+
+
+STRICT = GraderIdentity(name="strict", version="3", data_version="d")
+
+
+def graded(**fields: Any) -> Verdict:
+    """Return a verdict of 3 of 7 tests by a grader of ours."""
+    found = {"status": Status.GRADED, "score": Score(numerator=3, denominator=7), "grader": STRICT, **fields}
+    return Verdict.model_validate(found)
+
+
+def entry(verdict: Verdict, seconds: float | None = None) -> dict[str, Any]:
+    """Return the entry of a verdict on Chatroom, as JSON."""
+    return repository("Chatroom", verdict, seconds, PROBLEMS).model_dump(mode="json")
+
+
+def test_a_verdict_of_any_grader_has_the_published_figures() -> None:
+    """What it does not say follows from its score; what failed for the machine's reasons is said as published."""
+    late = Reason(stage=Stage.START, message="it is late")
+    of_tests = Reason(stage=Stage.TEST, message="lost")
+    deployed = {"deployed": Score(numerator=1, denominator=1)}
+    plain = entry(graded(scores=deployed, reasons=(of_tests, late), facts={"errors": 1, "skipped": 2}), 1.234)
+    assert plain["dsr"] == {"success": True, "message": "it is late"}
+    assert plain["pass_at_1"] == {
+        "passed": 3, "failed": 3, "errors": 1, "skipped": 2, "total": 7, "score": 0.4286,
+    }  # fmt: skip
+    assert (plain["exit_code"], plain["elapsed_seconds"], plain["api_coverage"]) == (0, 1.23, None)
+    told = entry(graded(facts={"dsr_success": False, "dsr_message": "", "exit_code": 5, "failed": True}))
+    assert told["dsr"] == {"success": False, "message": ""}
+    assert (told["exit_code"], told["pass_at_1"]["failed"], told["elapsed_seconds"]) == (5, 4, 0.0)
+    assert entry(graded(scores={"deployed": Score(numerator=1, denominator=2)}))["dsr"]["success"] is False
+    assert entry(graded())["dsr"] == {"success": False, "message": ""}
+    shares = {
+        "api_coverage": Score(numerator=2, denominator=3),
+        "official_api_coverage": Score(numerator=1, denominator=4),
+    }
+    assert entry(graded(scores=shares))["api_coverage"] == {"total_apis": 4, "implemented_apis": 1, "score": 0.25}
+    none = entry(graded(scores={"api_coverage": Score(numerator=0, denominator=0)}))
+    assert none["api_coverage"] == {"total_apis": 0, "implemented_apis": 0, "score": 0.0}
+    broken = entry(BROKEN)
+    assert (broken["dsr"]["message"], broken["exit_code"]) == ("Evaluation error: no network", -99)
+    assert entry(BROKEN.but(reasons=()))["dsr"]["message"] == "Evaluation error: infrastructure"
+    static = entry(graded(grader=GraderIdentity(name="static", version="1")))
+    assert static["dsr"] == {"success": False, "message": "Docker evaluation skipped"}
+    assert (static["exit_code"], static["pass_at_1"]["total"]) == (None, 0)
+
+
+def test_a_report_of_nothing_is_the_published_one() -> None:
+    """The harness writes other keys then, and its table has no languages."""
+    written = write_report(results({"synapse": None}), PROBLEMS)
+    assert json.loads(written.document)["summary"] == {
+        "total_repos": 0,
+        "evaluated": 0,
+        "avg_pass_at_1": 0.0,
+        "avg_api_coverage": 0.0,
+        "deployment_success_rate": 0.0,
+    }
+    assert written.notes == ("not in the results, as published: 2 tasks without a verdict or a submission",)
+    assert "Python" not in written.table
+
+
+def test_the_whole_table() -> None:
+    """Long names are cut, attempts are numbered, and what has no coverage says so."""
+    found = [repository("Chatroom", graded(), None, PROBLEMS)]
+    found.append(found[0].but(repo_name="x" * 40, attempt=1))
+    assert summary_table(found).splitlines() == [
+        "",
+        "=" * 90,
+        "  RepoGenesis Evaluation Results",
+        "=" * 90,
+        "",
+        "Repo Name                           Lang     DSR    Pass@1     AC        ",
+        "-" * 90,
+        "Chatroom                            python   FAIL   3/7 (0.43) N/A       ",
+        f"{'x' * 30}/1    python   FAIL   3/7 (0.43) N/A       ",
+        "-" * 90,
+        "  Total repos:              2",
+        "  Avg Pass@1:               0.4286",
+        "  Deployment Success Rate:   0.0000",
+        "  Avg API Coverage:          0.0000",
+        "",
+        "  Pass@1 (Python):  0.4286  | Pass@1 (Java):  0.0000",
+        "  DSR (Python):     0.0000  | DSR (Java):     0.0000",
+        "  AC (Python):      0.0000  | AC (Java):      0.0000",
+        "=" * 90,
+    ]
+
+
+def read_again(metadata: dict[str, Any] | None = None, **fields: Any) -> Verdict:
+    """Return the verdict in a report of the harness with one entry, changed."""
+    document = json.loads(write_report(results({"eve": VERDICTS["eve"]}), PROBLEMS).document)
+    document["results"][0] |= fields
+    document["metadata"] |= metadata or {}
+    found = read_report(json.dumps(document).encode(), "r.json")
+    assert found is not None
+    assert found.attempts[0].verdict is not None
+    return found.attempts[0].verdict
+
+
+TESTS = {"passed": 2, "failed": 0, "errors": 0, "skipped": 0, "total": 2, "score": 1.0}
+UP = {"success": True, "message": ""}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reasons"),
+    [
+        ({"dsr": UP, "pass_at_1": TESTS}, []),
+        (
+            {"dsr": UP, "pass_at_1": TESTS | {"passed": 1, "failed": 1}},
+            ["test: 1 passed, 1 failed, 0 errors"],
+        ),
+        ({"dsr": UP, "pass_at_1": TESTS | {"passed": 0, "total": 0}}, ["test: 0 passed, 0 failed, 0 errors"]),
+        ({"dsr": UP | {"success": False}, "pass_at_1": TESTS}, ["start: not deployed"]),
+        ({"dsr": {"success": False, "message": "no port"}, "pass_at_1": TESTS}, ["start: no port"]),
+        ({"exit_code": -3, "pass_at_1": TESTS}, ["install: build failed"]),
+        ({"exit_code": -2, "dsr": {"success": False, "message": "no daemon"}, "pass_at_1": TESTS},
+         ["environment: the harness failed: no daemon"]),
+        ({"exit_code": -99, "error": "no key", "pass_at_1": TESTS}, ["environment: the harness failed: no key"]),
+        ({"exit_code": -1, "dsr": UP, "pass_at_1": TESTS}, []),
+    ],
+)  # fmt: skip
+def test_why_a_published_entry_lost_points(fields: dict[str, Any], reasons: list[str]) -> None:
+    """Only what failed for the harness's own reasons has no score."""
+    verdict = read_again(**fields)
+    assert [f"{one.stage.value}: {one.message}" for one in verdict.reasons] == reasons
+    is_harness = fields.get("exit_code") in (-2, -99)
+    assert (verdict.score is None, "deployed" in verdict.scores) == (is_harness, not is_harness)
+    assert verdict.timings_s == {"total": 4.57}
+
+
+def test_who_graded_is_named_where_one_grader_did() -> None:
+    """Of several nobody knows which graded an entry: then it is the harness that the report names."""
+    assert read_again({"grader": "strict 3, data d"}).grader == STRICT
+    for grader in ("strict 3", "strict 3, data d; official 1, data e"):
+        assert read_again({"grader": grader, "harness_version": "9"}).grader == GraderIdentity(
+            name="published", version="9", environment="image"
+        )
+    assert "deployed" not in read_again(exit_code=None).scores
+
+
+def test_a_damaged_report_is_named() -> None:
+    """By its file, with what is wrong and what it should be."""
+    with pytest.raises(UsageError, match=r"^r\.json: .*; is this a report of the published harness\?$"):
+        read_again({"timestamp": "yesterday"})
