@@ -595,3 +595,130 @@ def test_thoughts_that_must_go_back_are_put_back() -> None:
     other = Message(role="assistant", content="yes", tool_calls=(LS.but(arguments='{"command": "rm"}'),))
     asked = Message(role="user", content="yes")
     assert threads.restored(ChatRequest(messages=(asked, back, other))).messages == (asked, signed, other)
+
+
+@pytest.mark.parametrize(
+    ("message", "reasoning", "document"),
+    [
+        (Message(role="user", content="hi"), "reasoning_content", {"role": "user", "content": "hi"}),
+        (
+            Message(role="assistant", content="x", reasoning="hm"),
+            "reasoning_content",
+            {"role": "assistant", "content": "x", "reasoning_content": "hm"},
+        ),
+        (Message(role="assistant", content="x", reasoning="hm"), None, {"role": "assistant", "content": "x"}),
+        (Message(role="assistant", content="x"), "reasoning", {"role": "assistant", "content": "x"}),
+        (
+            Message(role="tool", content="y", tool_call_id="c1"),
+            None,
+            {"role": "tool", "content": "y", "tool_call_id": "c1"},
+        ),
+        (
+            Message(role="assistant", content="x", original={"content": [{"type": "thinking"}]}),
+            None,
+            {"role": "assistant", "content": [{"type": "thinking"}, {"type": "text", "text": "x"}]},
+        ),
+        (
+            Message(role="assistant", content="", original={"content": [{"type": "thinking"}], "more": 1}),
+            None,
+            {"role": "assistant", "content": [{"type": "thinking"}], "more": 1},
+        ),
+        (
+            Message(role="assistant", content="x", original={"content": [{"type": "text", "text": "x"}]}),
+            None,
+            {"role": "assistant", "content": [{"type": "text", "text": "x"}]},
+        ),
+    ],
+)
+def test_a_message_as_chat_completions(message: Message, reasoning: str | None, document: dict[str, Any]) -> None:
+    """Thoughts go under the name that the endpoint wants, or as it sent them, never as nothing."""
+    assert chat.message_document(message, reasoning) == document
+
+
+def test_a_call_without_text_has_the_content_that_an_endpoint_takes() -> None:
+    """Most want null there, some refuse it."""
+    calling = Message(role="assistant", tool_calls=(LS,))
+    contents = [chat.message_document(calling, null_content=null)["content"] for null in (True, False)]
+    assert contents == [None, ""]
+    assert chat.message_document(calling.but(content="x"))["content"] == "x"
+
+
+def test_turns_of_gemini_hold_no_system_text() -> None:
+    """It stands apart; neighbours of one role are one turn, and a result names its tool."""
+    made = gemini.request_document(
+        ChatRequest(
+            messages=(
+                Message(role="system", content="be quick"),
+                user("hi"),
+                Message(role="system", content="and right"),
+                Message(role="assistant", content="x", tool_calls=(LS,)),
+                Message(role="tool", content="a.py", tool_call_id="c1"),
+                user("more"),
+            )
+        )
+    )
+    assert made["systemInstruction"] == {"parts": [{"text": "be quick\n\nand right"}]}
+    assert made["contents"] == [
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"role": "model", "parts": [{"text": "x"}, {"functionCall": {"name": "bash", "args": {"command": "ls"}}}]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "bash", "response": {"output": "a.py"}}},
+                {"text": "more"},
+            ],
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "events", "whole"),
+    [
+        (gemini, [{"error": {"code": 1}}, {"candidates": []}], {"error": {"code": 1}}),
+        (
+            gemini,
+            [{"promptFeedback": {"blockReason": "SAFETY"}}],
+            {"promptFeedback": {"blockReason": "SAFETY"}},
+        ),
+        (
+            gemini,
+            [
+                {"candidates": [{"content": {"parts": [{"text": "a"}]}}]},
+                {"candidates": [{"content": {"parts": None}, "finishReason": "STOP"}], "modelVersion": "m"},
+            ],
+            {
+                "candidates": [{"content": {"role": "model", "parts": [{"text": "a"}]}, "finishReason": "STOP"}],
+                "modelVersion": "m",
+            },
+        ),
+        (
+            messages,
+            [
+                {"type": "message_start", "message": {"type": "message", "usage": {"input_tokens": 3}}},
+                {"type": "content_block_start", "content_block": {"type": "tool_use", "input": {}}},
+                {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": ""}},
+                {"type": "content_block_start", "content_block": {"type": "tool_use", "input": {}}},
+                {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": "{no"}},
+                {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}},
+            ],
+            {
+                "type": "message",
+                "stop_reason": "tool_use",
+                "usage": {"input_tokens": 3, "output_tokens": 2},
+                "content": [
+                    {"type": "tool_use", "input": {}},
+                    {"type": "tool_use", "input": {"unreadable_arguments": "{no"}},
+                ],
+            },
+        ),
+        (messages, [{"type": "error", "error": {"type": "x"}}], {"type": "error", "error": {"type": "x"}}),
+        (responses, [{"type": "error", "code": "x"}], {"error": {"type": "error", "code": "x"}}),
+        (responses, [{"type": "error", "error": {"code": "x"}}], {"type": "error", "error": {"code": "x"}}),
+        (responses, [{"type": "response.failed", "response": {"id": "r"}}], {"error": {"id": "r"}}),
+    ],
+)
+def test_events_are_joined_to_what_a_whole_reply_is(
+    form: Any, events: list[dict[str, Any]], whole: dict[str, Any]
+) -> None:
+    """Also where pieces are empty, cannot be read, or say that it failed."""
+    assert form.joined(events) == whole

@@ -178,3 +178,12 @@ async def test_a_call_that_is_tried_again_says_so_while_it_waits() -> None:
                 await model.complete(ChatRequest(messages=(Message(role="user", content="x"),)))
     assert said
     assert all(one.startswith("waiting for the model: ") for one in said)
+
+
+async def test_a_single_try_is_not_counted() -> None:
+    """The sentence has the address, what is wrong and what to do, once."""
+    error = await trouble("http://127.0.0.1:9/v1")
+    assert str(error) == (
+        "vllm/mine at http://127.0.0.1:9/v1 cannot be reached: nothing listens there (connection refused); start "
+        "the server, or check --base-url; `--wait-for-model 10m` waits for a server that starts"
+    )
