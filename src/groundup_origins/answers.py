@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
-from groundup.domain.verdicts import TRIED
 from groundup.grading.guesses import AnsweredRequest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources, block_end
@@ -84,13 +83,13 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         if like is None and answer.asked and answer.status in _NOT_FOUND:
             return _few(sources, _FEW, sources.routes_unasked(answer.method, answer.address, answer.asked))
         return sources.shown(*like) if like is not None else ""
-    if TRIED.search(result.probably):
+    if result.probably:  # lines that its second run told
         return ""
     spans = [answer.handler, *_helpers([answer.handler], sources)]
     further = _helpers(spans, sources)
-    if answer.last is not None and not result.probably:
+    if answer.last is not None:
         return _by_story(result, answer, got, wanted, sources)
-    for most in (1,) if result.probably else (1, _FEW):
+    for most in (1, _FEW):
         place = (
             _few(sources, most, _checks(got, wanted, sources, spans))
             or _few(sources, most, _checks(got, wanted, sources, further))
@@ -100,11 +99,7 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         )
         if place:
             return place
-    likely = [sources.shown(*one) for one in _likely(result, got, wanted, sources, spans)]
-    if not result.probably:
-        return "\n".join(likely)
-    # A check that is nowhere ran in no test: its place comes second to what lost tests ran.
-    return "\n".join([result.probably.splitlines()[0], *likely[:1]]) if _is_accepted(got, wanted) else ""
+    return "\n".join(sources.shown(*one) for one in _likely(result, got, wanted, sources, spans))
 
 
 _LACKING = re.compile(

@@ -27,6 +27,7 @@ _TESTS_S = 3.0
 _WATCHED = "/opt/groundup-watched"
 """Where a service finds what it carries."""
 _SOURCES = "/opt/groundup-sources"
+_OF_SERVICES = ("afar.py", "blame.py", "statements.py")
 _GUESS_S = 5.0
 _AGAIN_S = 30.0
 """By the clock on the wall, with the tests that are run before."""
@@ -54,7 +55,8 @@ def second_tests(
         tests=tests,
         environment=watched(environment, folder),
         listener=listener._replace(
-            files={**listener.files, "afar.py": source_of("afar.py")}, given={**listener.given, "service": service}
+            files={**listener.files, **{name: source_of(name) for name in _OF_SERVICES}},
+            given={**listener.given, "service": service},
         ),
         mounts=(Mount(source=tree, target=_SOURCES),),
         limit_s=_AGAIN_S,

@@ -75,5 +75,6 @@ def test_a_service_that_starts_slowly_is_not_started_again(tmp_path: Path) -> No
     assert again is not None
     told = again.listener.asked("/opt/groundup", again.limit_s)["listener"]
     assert isinstance(told, dict)
-    assert {"listener.py", "values.py", "origins.py", "afar.py", *told["helpers"]} == again.listener.files.keys()
+    own = {"listener.py", "values.py", "origins.py", "afar.py", "blame.py", "statements.py"}
+    assert {*own, *told["helpers"]} == again.listener.files.keys()
     assert [one.source for one in again.mounts] == [tmp_path]

@@ -26,8 +26,9 @@ _CLIENTS = (
 class LastExchange:
     """Remembers the last exchange of the running test."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Any = None) -> None:
         self._last = ""
+        self._listener = listener
         self._wrapped: set[str] = set()
 
     def begin(self) -> None:
@@ -55,6 +56,9 @@ class LastExchange:
                 raise
             with contextlib.suppress(Exception):  # the objects of a client that is not known well cost no test
                 self._last = _asked(request) + " -> " + _answered(answer)
+            if self._listener is not None:
+                with contextlib.suppress(Exception):
+                    self._listener.exchanged(request, answer)
             return answer
 
         return watched

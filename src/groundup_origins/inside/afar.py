@@ -23,6 +23,8 @@ _ANSWER_S = 5.0
 _ANSWER_BYTES = 4 * 1024 * 1024
 _LEAST_S = 5.0
 """What a test has at least when it runs with a change, by the clock on the wall."""
+_SENT = 20_000
+"""Characters of what a test sends that are looked at."""
 _HUNG = 2
 """Trials that may hang; a service has work left from each."""
 
@@ -126,29 +128,62 @@ class Afar:
     """What tests ran of the service, and where they were lost."""
 
     def __init__(
-        self, given: Mapping[str, Any], tried: Sequence[str], origins: Any, helpers: Sequence[Any]
+        self,
+        given: Mapping[str, Any],
+        tried: Sequence[str],
+        origins: Any,
+        helpers: Sequence[Any],
+        blame: Any,
+        statements: Any,
     ) -> None:
         self._root, self._here = given["root"], given["here"]
         self._seconds = given["seconds"]
         self._tried = tried
-        self._origins = origins
+        self._origins, self._blame, self._statements = origins, blame, statements
         self._spectrum, self._suspects, self._functions, self._changes, self._missing, _, self._mends = helpers
         self._watchers = Watchers(given["ports"])
         self._ran: dict[tuple[str, int], dict[Any, int]] = {}
+        self._asked: dict[tuple[str, int], list[Any]] = {}
+        """By test: what it asked, and which lines ran for it."""
+        self._running: list[Any] = []
 
     def begin(self) -> None:
         """Let the service forget which lines ran."""
+        self._running = []
+        self._watchers.ask("begin")
+
+    def exchanged(self, request: Any, answer: Any) -> None:
+        """Keep an exchange of the running test, with the lines that it ran."""
+        body = (
+            getattr(request, "body", None) or getattr(request, "_content", None) or getattr(request, "data", None)
+        )
+        body = body[:_SENT].decode("utf-8", "replace") if isinstance(body, bytes) else body
+        method = getattr(request, "method", None) or getattr(request, "get_method", None) or "GET"
+        asked = {
+            "method": method() if callable(method) else method,
+            "address": str(getattr(request, "url", None) or getattr(request, "full_url", None) or request),
+            "sent": body[:_SENT] if isinstance(body, str) else "",
+            "status": int(getattr(answer, "status_code", 0) or getattr(answer, "status", 0)),
+        }
+        self._running.append((asked, self._lines()))
         self._watchers.ask("begin")
 
     def ended(self, key: tuple[str, int]) -> None:
         """Keep which lines a test ran."""
+        lines: dict[Any, int] = {}
+        for _, ran in [*self._running, ({}, self._lines())]:
+            before = max(lines.values(), default=0)
+            lines.update({line: before + order for line, order in ran.items()})
+        self._ran[key], self._asked[key] = lines, self._running
+
+    def _lines(self) -> dict[Any, int]:
         lines: dict[Any, int] = {}
         for answer in self._watchers.ask("lines"):
             for file, first, names, ran in answer or ():
                 if self._is_submitted(file):
                     code = Code(file, int(first), tuple(names))
                     lines.update({(code, line): order for line, order in ran})
-        self._ran[key] = lines
+        return lines
 
     def places(
         self, lost: Mapping[Any, Any], passed: Mapping[Any, Any], seconds: Mapping[Any, float]
@@ -166,9 +201,11 @@ class Afar:
         bench = ServiceBench(self._watchers, self._source)
         workshop = self._mends.Workshop(self._functions, self._changes, self._missing, bench, passing, clock)
         suspects = self._suspects.Suspects(workshop.functions, self._source)
+        blame = self._blame.Blame(self._statements, self._source, self._asked, again, passing)
         found: dict[Any, list[tuple[str, int]]] = {}
         for one in again:
-            places = found[one.key] = suspects.of(one, spectrum.ranked(one), spectrum.of(one))
+            places = blame.of(one, suspects.of(one, spectrum.ranked(one), spectrum.of(one)))
+            found[one.key] = places
             if places:
                 yield one.key, "\n".join(self._shown(*place) for place in places)
         for one in again:

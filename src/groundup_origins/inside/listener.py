@@ -47,7 +47,8 @@ class Listener:
         if given.get("service"):
             self._origins = self._neighbour("origins.py")
             afar = self._neighbour("afar.py")
-            self._afar = afar.Afar(given["service"], given["tried"], self._origins, self._helpers())
+            more = map(self._neighbour, ("blame.py", "statements.py"))
+            self._afar = afar.Afar(given["service"], given["tried"], self._origins, self._helpers(), *more)
 
     def _neighbour(self, name: str) -> Any:
         return self._load(os.path.join(os.path.dirname(__file__), name))  # noqa: PTH118, PTH120 - pathlib is slow
@@ -60,10 +61,16 @@ class Listener:
         if self._afar is not None:
             self._afar.begin()
 
-    def lost(self, key: tuple[str, int], item: Any, message: str, said: str, demands: Any) -> None:
+    def exchanged(self, request: Any, answer: Any) -> None:
+        """Hear that the running test asked a service, and what it answered."""
+        if self._afar is not None:
+            self._afar.exchanged(request, answer)
+
+    def lost(self, key: tuple[str, int], item: Any, message: str, said: str, demands: Any, statement: str) -> None:
         """Keep by what the wrong value of a lost test is recognized when it runs again.
 
-        *said*: all that is said of it; *demands*: what explained its failure, where something did.
+        *said*: all that is said of it; *demands*: what explained its failure, where something did; *statement*:
+        the one that failed.
         """
         if self._origins is None:
             self._origins = self._neighbour("origins.py")
@@ -73,6 +80,7 @@ class Listener:
         pairs = demands and demands.within_budget(lambda: self._values.pairs(demands))
         self._roots = self._roots if demands is None else demands.roots
         self._lost[key] = self._origins.LostItem(key, item, marks or [], pairs or [], message, said)
+        self._lost[key].statement = statement
 
     def ended(self, key: tuple[str, int], item: Any, outcome: str, seconds: float) -> None:
         """Keep what a test took, and one that passed: it can run beside lost ones."""

@@ -81,6 +81,9 @@ class LostItem:
         """The exception that should have been raised."""
         self.words = words(said)
         """Texts of what is said of it, and of its last exchange with a service."""
+        self.said = said
+        self.statement = ""
+        """The one that failed."""
         self.seconds = 0.0
         """What it took."""
         self.never_began = False
@@ -144,6 +147,8 @@ class Rerun:
         self.pairs: Sequence[tuple[Any, Any]] = ()
         self.message = ""
         self.words: Sequence[str] = ()
+        self.said = ""
+        """What is said of it, its failing statement included."""
         self.origin: tuple[str, int] | None = None
         """Where its wrong value came from, by the values that functions returned."""
 
@@ -155,6 +160,7 @@ class Rerun:
     def lost_as(self, test: LostItem) -> None:
         """Take over what was said of the test when it was lost."""
         self.pairs, self.message, self.words, self.raises = test.pairs, test.message, test.words, test.raises
+        self.said = f"{test.said}\n{test.statement}"
 
 
 class SecondRun:

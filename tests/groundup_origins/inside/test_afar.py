@@ -107,7 +107,7 @@ def test_a_change_in_a_running_service_makes_a_lost_test_pass(tmp_path: Path) ->
     """In a function and in a constant of the module; passing tests still pass, and the service is as it was."""
     for name in ("runner.py", "demands.py", "exchanges.py"):
         (tmp_path / name).write_bytes(inside.source_of(name))
-    for name in ("listener.py", "values.py", "origins.py", "afar.py", *HELPERS):
+    for name in ("listener.py", "values.py", "origins.py", "afar.py", "blame.py", "statements.py", *HELPERS):
         (tmp_path / name).write_bytes(source_of(name))
     service, carried, tests = tmp_path / "service", tmp_path / "carried", tmp_path / "tests"
     for folder in (service, carried, tests):
@@ -158,6 +158,8 @@ def test_a_service_names_no_file_but_its_own(file: object, monkeypatch: pytest.M
     """Hidden tests lie beside who asks: a service that lies about where its code is gets none of their lines."""
     told = [[one, 1, ["x"], [[2, 1]]] for one in (file, "/workspace/app.py")]
     monkeypatch.setattr("groundup_origins.inside.afar.Watchers.ask", lambda _watchers, _do: [told])
-    asked = Afar({"root": "/workspace/", "here": "/sources/", "seconds": 1, "ports": []}, (), None, (None,) * 7)
+    asked = Afar(
+        {"root": "/workspace/", "here": "/sources/", "seconds": 1, "ports": []}, (), None, (None,) * 7, None, None
+    )
     asked.ended(("test", 0))
     assert {code.co_filename for code, _ in asked._ran["test", 0]} == {"/workspace/app.py"}
