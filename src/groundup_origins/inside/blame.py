@@ -37,7 +37,7 @@ _BEGIN = 0.5
 """How far from what the test saw a statement is that writes it, or declares a field."""
 _ASIDE = 0.35
 """What a statement counts that no way leads to."""
-_SUSPECT = 0.12
+_SUSPECT = 0.09
 """What one counts more that the lines of whole tests tell, too."""
 _NOT_SEEN = 0.5
 """The suspicion of one that no test runs, such as the declaration of a field."""
