@@ -3,7 +3,8 @@
 import pytest
 
 from groundup.domain.verdicts import GraderIdentity
-from groundup.reports.comparison import compare
+from groundup.reports.comparison import compare, from_ahead
+from groundup.reports.document import RunComparison
 from groundup.reports.formats import markdown
 from groundup.reports.summary import report_run
 from groundup.reports.views import comparison_views
@@ -87,3 +88,63 @@ def test_what_may_not_be_comparable_is_reported() -> None:
         "p is of this interval",
     ):
         assert ended in text
+
+
+def pair(base: dict[str, list[Word]], other: dict[str, list[Word]]) -> RunComparison:
+    """Compare two made runs, a and b."""
+    return compare(report_run(*run_of("a", base)), report_run(*run_of("b", other)))
+
+
+LOW: dict[str, list[Word]] = {"x": [(0, 2)], "y": [(1, 2)], "z": [(1, 2)], "gone": [(1, 2)]}
+HIGH: dict[str, list[Word]] = {"x": [(2, 2)], "y": [(1, 2)], "z": [(0, 2)], "lone": ["pending"]}
+
+
+def test_a_comparison_reads_the_same_from_the_run_that_is_ahead() -> None:
+    """Turned round it is the comparison that the other order gives; the one that is ahead stays as it is."""
+    there, back = pair(LOW, HIGH), pair(HIGH, LOW)
+    assert there.lead is not None
+    assert back.lead is not None
+    assert (there.lead.run, there.lead.over, back.lead.run) == ("b", "a", "a")
+    assert from_ahead(there) is there
+    found = from_ahead(back)
+    assert (found.base, found.other, found.better, found.worse) == ("b", "a", back.worse, back.better)
+    assert found.difference == back.lead.difference > 0
+    assert [one.difference for one in found.figures] == [-one.difference for one in back.figures]
+    assert [(one.base, one.other) for one in found.figures] == [(one.other, one.base) for one in back.figures]
+    assert [one.difference for one in found.pairs] == [-one.difference for one in back.pairs]
+    assert [(one.base, one.other) for one in found.unpaired] == [(one.other, one.base) for one in back.unpaired]
+    for mirrored, one in zip(found.figures, back.figures, strict=True):
+        assert mirrored.interval is not None
+        assert one.interval is not None
+        assert (mirrored.interval.low, mirrored.interval.high) == (-one.interval.high, -one.interval.low)
+
+
+def test_equal_means_have_no_lead_and_alike_scores_no_correlation() -> None:
+    """Nobody is ahead by nothing, and what does not vary goes along with nothing."""
+    same = pair(LOW, LOW)
+    assert (same.lead, same.difference, same.equal) == (None, 0.0, 4)
+    assert from_ahead(same) is same
+    flat: dict[str, list[Word]] = {task: [(1, 2)] for task in LOW}
+    assert [one.figures[0].correlation for one in (pair(LOW, flat), pair(flat, LOW))] == [None, None]
+    assert same.figures[0].correlation == pytest.approx(1.0)
+    assert pair({"x": [(1, 2)]}, {"y": [(1, 2)]}).lead is None
+
+
+def test_runs_of_the_same_submissions_are_told() -> None:
+    """One run and its copy, or two gradings of what was handed in; with another submission it is another run."""
+
+    def told(first: str, second: str, *, later: bool = False) -> str:
+        runs = []
+        for name, digest in (("a", first), ("b", second)):
+            config, lines = run_of(name, {"x": [(1, 2)], "y": ["pending"]})
+            if later and name == "b":
+                config = config.but(created_at=config.created_at.replace(year=2027))
+            changed = {key: line.but(submission=digest or None) for key, line in lines.items()}
+            runs.append(report_run(config, changed))
+        return compare(*runs).same
+
+    assert told("sha256:1", "sha256:1") == "a and b are one run, or one is a copy of the other"
+    assert told("sha256:1", "sha256:1", later=True) == (
+        "a and b hold the same submissions: what differs is how they were graded"
+    )
+    assert told("sha256:1", "sha256:2") == told("sha256:1", "") == told("", "") == ""
