@@ -2,10 +2,23 @@
 
 from datetime import UTC, datetime, timedelta
 
-from groundup.cli.progress import Writing, _plain, duration, standing_words, words
+import pytest
+
+from groundup.cli.console import unfinished_words
+from groundup.cli.progress import Writing, _plain, _troubles, duration, standing_words, words
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.runs.progress import AttemptEnded, AttemptSays, FleetStanding, RunBegan, RunEnded, Standing, Warned
+from groundup.runs.progress import (
+    AttemptAt,
+    AttemptBegan,
+    AttemptEnded,
+    AttemptSays,
+    FleetStanding,
+    RunBegan,
+    RunEnded,
+    Standing,
+    Warned,
+)
 from groundup.store.records import VerdictLine
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -120,3 +133,67 @@ def test_the_live_line_has_the_end_of_what_the_newest_model_writes() -> None:
     assert writing.words() == "\na/0 writes: ...def f(): return 1"
     writing.hear(AttemptSays(attempt=AttemptKey(task="a"), text=""))
     assert writing.words() == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0, "0 s"), (99.9, "100 s"), (100, "2 min"), (5969, "99 min"), (5970, "1 h 40 min"), (7170, "2 h 0 min")],
+)
+def test_a_time_changes_its_unit_at_a_hundred(seconds: float, told: str) -> None:
+    """Whichever unit it is in, it has at most two digits and a little."""
+    assert duration(seconds) == told
+
+
+def test_what_is_not_known_of_a_run_is_not_told() -> None:
+    """No mean before a verdict, no kinds of which there are none, and no time left at the end."""
+    bare = Standing(
+        total=2, settled=0, running=0, graded=0, tampered=0, not_attempted=0, infrastructure=0, solved=0
+    )
+    assert standing_words(bare) == "0/2 done, 0 running"
+    assert standing_words(bare.but(made=1, mean=0.0)) == "0/2 done, 1 made, 0 running, 0 solved, mean 0.0 %"
+    assert standing_words(bare.but(left_s=0.0)) == "0/2 done, 0 running, about 0 s left"
+    assert standing_words(bare.but(settled=2, left_s=9.0)) == "2/2 done, 0 running"
+
+
+def test_what_an_attempt_does_and_made_is_one_line() -> None:
+    """With what it took, as far as that is known."""
+    key = AttemptKey(task="a")
+    assert words(AttemptBegan(attempt=key, standing=NOW)) == "a/0 began"
+    assert words(AttemptAt(attempt=key, step="at work")) == "a/0: at work"
+    assert words(AttemptSays(attempt=key, text="hm")) == "a/0 writes: hm"
+    assert words(RunEnded(standing=NOW, interrupted=False)).startswith("ended: 5/10 done")
+    assert "left" not in words(RunEnded(standing=NOW, interrupted=False))
+    assert words(RunBegan(run_id="r", folder="runs/r", standing=NOW.but(settled=0, total=1))) == "run r: 1 attempt"
+
+
+def test_without_a_verdict_an_attempt_is_told_where_all_is() -> None:
+    """Usually nobody wants to read of each that was not attempted, or began."""
+    made = ended(Status.GRADED, None, None)
+    absent = made.but(line=made.line.but(verdict=None))
+    for verbose, told in ((False, []), (True, ["a/0 began", "[5/10] a/0 not attempted"])):
+        lines: list[str] = []
+        tell = _plain(lines.append, verbose=verbose)
+        tell(AttemptBegan(attempt=AttemptKey(task="a"), standing=NOW))
+        tell(absent)
+        assert lines == told
+
+
+def test_troubles_are_warnings_and_causes_of_lacking_verdicts_each_once() -> None:
+    """Of a try that is followed by another nothing is told; of one cause the first attempt is."""
+    lines: list[str] = []
+    tell = _troubles(lines.append)
+    broken = ended(Status.INFRASTRUCTURE, None, Reason(stage=Stage.ENVIRONMENT, message="no net"))
+    tell(Warned(message="slow"))
+    tell(broken.but(again=True))
+    tell(ended(Status.GRADED, Score(numerator=0, denominator=1), None))
+    tell(broken)
+    tell(broken.but(line=broken.line.but(attempt=AttemptKey(task="b"))))
+    assert lines == ["warning: slow", "[5/10] a/0 infrastructure (environment: no net) in 2.0 s"]
+
+
+def test_attempts_without_a_verdict_are_counted() -> None:
+    """With the command that finishes them, where one does."""
+    assert unfinished_words(1, None) == "1 attempt has no verdict"
+    assert unfinished_words(2, "groundup resume r") == (
+        "2 attempts have no verdict; finish with `groundup resume r`"
+    )

@@ -141,7 +141,7 @@ def test_runs_of_the_same_submissions_are_told() -> None:
                 config = config.but(created_at=config.created_at.replace(year=2027))
             changed = {key: line.but(submission=digest or None) for key, line in lines.items()}
             runs.append(report_run(config, changed))
-        return compare(*runs).same
+        return compare(runs[0], runs[1]).same
 
     assert told("sha256:1", "sha256:1") == "a and b are one run, or one is a copy of the other"
     assert told("sha256:1", "sha256:1", later=True) == (
