@@ -95,12 +95,13 @@ class CodeChange:
 
     def words(self) -> str:
         """Return the statement as it is now, in its first line; "" where Python cannot write it."""
-        node = self.statement
+        node, most = self.statement, 1
         if self.new is node:  # what was there is a whole statement
             held = getattr(self._parent, self._field)
             node = held if self._index is None else held[self._index]
+            most = 2 if isinstance(node, ast.If) or self._before else 1
         try:
-            return self._before + " ".join(str(ast.unparse(node)).split("\n")[: 2 if self._before else 1])
+            return self._before + " ".join(str(ast.unparse(node)).split("\n")[: 2 if self._before else most])
         except Exception:  # noqa: BLE001 - Python 3.8, or a tree that cannot be written
             return ""
 
@@ -147,7 +148,9 @@ def _other_defaults(function: Any, scope: Scope) -> Iterator[CodeChange]:
         for number, old in enumerate(getattr(given, field, ())):
             if isinstance(old, ast.Constant):
                 for tier, new in _constants(old, _Around(given, field, scope)):
-                    yield CodeChange(given, field, number, ast.copy_location(new, old), tier, header)
+                    # What is called mostly gives an argument, and whose default helps may lack to do so.
+                    later = tier if tier == TOLD else max(tier, LESS)
+                    yield CodeChange(given, field, number, ast.copy_location(new, old), later, header)
 
 
 def _in(node: Any, statement: Any, scope: Scope) -> Iterator[CodeChange]:
@@ -185,29 +188,36 @@ def _variants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
             yield SLIP, ast.UnaryOp(op=ast.Not(), operand=node)
         if isinstance(node, (ast.Name, ast.Attribute)):
             yield LESS, ast.Compare(left=node, ops=[ast.IsNot()], comparators=[_constant(None)])
-        for name in around.scope.offers.unused:
-            for tier, condition in _more_conditions(node, [name]):
-                yield min(tier, SLIP), condition
-        yield from _more_conditions(node, around.scope.offers.flags)
+        yield from _more_conditions(node, around.scope.offers)
         yield CRUDE, _constant(True)
         yield CRUDE, _constant(False)
 
 
-def _more_conditions(node: Any, flags: Sequence[str]) -> Iterator[tuple[int, Any]]:
-    """Yield a condition with one of a function's flags that it does not ask."""
-    used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    for name in flags:
-        flag = ast.Name(id=name, ctx=ast.Load())
-        for kind in (ast.And, ast.Or) if name not in used else ():
-            yield LESS, ast.BoolOp(op=kind(), values=[node, flag])
-            yield LESS, ast.BoolOp(op=kind(), values=[node, ast.UnaryOp(op=ast.Not(), operand=flag)])
+def _more_conditions(node: Any, offers: Any) -> Iterator[tuple[int, Any]]:
+    """Yield a condition with a flag that it does not ask; first one that nothing asks."""
+    used = {ast.dump(one) for one in ast.walk(node)}
+    for tier, flags in ((SLIP, [*map(_name, offers.unused), *offers.unread]), (LESS, map(_name, offers.flags))):
+        for flag in flags:
+            for kind in (ast.And, ast.Or) if ast.dump(flag) not in used else ():
+                yield tier, ast.BoolOp(op=kind(), values=[node, flag])
+                yield tier, ast.BoolOp(op=kind(), values=[node, ast.UnaryOp(op=ast.Not(), operand=flag)])
+
+
+def _name(name: str) -> Any:
+    return ast.Name(id=name, ctx=ast.Load())
 
 
 def _constants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     value = node.value
     if isinstance(value, str) and (not value or isinstance(around.parent, ast.Expr)):
         return
-    told = [one for wrong, right in around.scope.pairs for one in _told(value, wrong, right)]
+    told = [
+        one
+        for wrong, right in around.scope.pairs
+        for one in _told(value, wrong, right)
+        # To write down what the test wants in the place of nothing mends any test.
+        if value is not None and not isinstance(value, bool)
+    ]
     others: list[Any] = []
     if isinstance(value, bool):
         others.append(not value)
@@ -377,9 +387,22 @@ def _handlers(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
 
 
 def _returns(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    yield from _only_where(node, around)
+    if isinstance(around.parent, (ast.For, ast.AsyncFor, ast.While)) and isinstance(node.value, _ASKING):
+        yield SLIP, ast.If(test=node.value, body=[node], orelse=[])  # else the first turn is the last one
     if node.value is not None and not isinstance(node.value, ast.Constant):
         for value in (None, True, False):
             yield CRUDE, ast.Return(value=_constant(value))
+
+
+def _only_where(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
+    """Yield a statement under a condition that nothing in the file asks, though something sets it."""
+    for flag in around.scope.offers.unread:
+        for test in (flag, ast.UnaryOp(op=ast.Not(), operand=flag)):
+            yield SLIP, ast.If(test=test, body=[node], orelse=[])
+
+
+_ASKING = (ast.Call, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name, ast.Attribute)
 
 
 def _mended_texts(literal: str, wrong: str, right: str) -> Iterator[str]:
@@ -426,8 +449,9 @@ def _calls(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         yield LESS, function.value  # without the method
     if len(given) == 1 and not node.keywords and not is_open:
         yield LESS, given[0]
-    if getattr(function, "id", "") == "len":
+    if _callee(node) in _COUNTS:
         yield from _one_off(node, around)
+    yield from _with_keywords(node, around.scope.offers)
     for other in around.scope.offers.calls_like(node):
         yield LESS, other
     for at in range(1, 1 if is_open else min(len(given), _NAMES)):
@@ -439,6 +463,33 @@ def _calls(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     flag = _FLAGS.get(getattr(function, "attr", getattr(function, "id", "")), "")
     if flag and all(one.arg not in (flag, None) for one in node.keywords) and (not given or flag == "reverse"):
         yield SLIP, _but(node, keywords=[*node.keywords, ast.keyword(arg=flag, value=_constant(True))])
+
+
+def _with_keywords(node: Any, offers: Any) -> Iterator[tuple[int, Any]]:
+    """Yield a call with one more argument: a variable of that name, or the other value of a flag."""
+    if any(one.arg is None for one in node.keywords) or any(isinstance(one, ast.Starred) for one in node.args):
+        return
+    given = {one.arg for one in node.keywords}
+    taken = offers.defaults.get(_callee(node), {})
+    # Of a method, the definition has its object first.
+    names = [*taken][max(0, len(node.args) - offers.required.get(_callee(node), 0)) :]
+    for name in dict.fromkeys([*names, *(() if taken else offers.unused)]):
+        if name in given:
+            continue
+        flag = getattr(taken.get(name), "value", None)
+        value: Any = None
+        if name in offers.own:
+            value = _name(name)
+        elif isinstance(flag, bool):
+            value = _constant(not flag)
+        if value is not None:
+            tier = SLIP if name in offers.unused else LESS
+            yield tier, _but(node, keywords=[*node.keywords, ast.keyword(arg=name, value=value)])
+
+
+def _callee(call: Any) -> str:
+    """Return the name of what is called."""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 def _chains(node: Any, function: Any, replaced: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Any]]:
@@ -479,7 +530,13 @@ _WRAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
 }
 """What is done to a value, and to the part of a tree that gives it."""
-_COUNTING = (ast.BinOp, ast.AugAssign, ast.Compare, ast.Call, ast.Subscript, ast.Slice, ast.Return)
+_COUNTS = {
+    "len", "int", "isqrt", "index", "find", "rfind", "ord", "count", "min", "max", "sum", "floor", "ceil",
+}  # fmt: skip
+"""Functions and methods whose number may be one too small or too large."""
+_COUNTING = (
+    ast.BinOp, ast.AugAssign, ast.Compare, ast.Call, ast.keyword, ast.Subscript, ast.Slice, ast.Return,
+)  # fmt: skip
 _VALUES = ("value", "values", "args", "elts")
 _GIVING = (ast.Return, ast.Assign, ast.AnnAssign, ast.Call, ast.Dict, ast.keyword, ast.Yield, ast.List, ast.Tuple)
 

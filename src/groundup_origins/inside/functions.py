@@ -42,6 +42,12 @@ class Offers(NamedTuple):
     """What keys, attributes and arguments of a name get in the file."""
     shared: frozenset[str]
     """Names that the whole file knows."""
+    defaults: Mapping[str, Mapping[str, Any]]
+    """The arguments with a default of each function, method and class of the file, in their order."""
+    required: Mapping[str, int]
+    """How many arguments each of them must get."""
+    unread: Sequence[Any]
+    """Truths that the function's class keeps in an attribute and nothing in the file asks."""
 
     def knows(self, node: Any) -> bool:
         """Say whether the function has all variables of a tree."""
@@ -87,6 +93,8 @@ class Function:
         self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and self.is_assignment}
         self.beside: dict[str, Any] = {}
         """What its file offers to each of its functions."""
+        self.unread: Mapping[str, Sequence[Any]] = {}
+        """By class: truths that it keeps and nothing in the file asks."""
         self.made: list[Any] = []
         self.made_for: Any = None
         """For which test these changes were made."""
@@ -114,6 +122,7 @@ class Function:
             flags=_flags_in(node),
             texts=_texts_in(node),
             unused=_unused_in(node),
+            unread=self.unread.get(self.classes[-1], ()) if self.classes else (),
             **self.beside,
         )
 
@@ -176,9 +185,12 @@ def functions_of(path: str) -> list[Function]:
         "calls": _calls_in(tree),
         "given": _given_in(tree),
         "shared": _shared_in(tree),
+        "defaults": {name: dict(_defaults_of(node)) for name, node in _definitions_in(tree)},
+        "required": {name: _required_of(node) for name, node in _definitions_in(tree)},
     }
+    unread = _unread_in(tree)
     for one in found:
-        one.beside = beside
+        one.beside, one.unread = beside, unread
     return found
 
 
@@ -314,6 +326,36 @@ def _defaults_of(node: Any) -> list[tuple[str, Any]]:
     pairs = [*zip(plain[len(plain) - len(given.defaults) :], given.defaults)]  # noqa: B905 - Python 3.8
     pairs += zip(given.kwonlyargs, given.kw_defaults)  # noqa: B905
     return [(name.arg, one) for name, one in pairs if one is not None]
+
+
+def _definitions_in(tree: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the functions and methods of a file by name, of a class its `__init__`."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((node.name, one) for one in node.body if getattr(one, "name", "") == "__init__")
+
+
+def _required_of(node: Any) -> int:
+    """Return how many arguments without a default a function has, but for the object of a method."""
+    plain = [*node.args.posonlyargs, *node.args.args]
+    return len(plain) - len(node.args.defaults) - (bool(plain) and plain[0].arg in ("self", "cls"))
+
+
+def _unread_in(tree: Any) -> Mapping[str, Sequence[Any]]:
+    """Return by class the attributes to which it gives a truth and that nothing in the file reads."""
+    read = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)}
+    found: dict[str, dict[str, Any]] = {}
+    for holder in (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)):
+        for node in ast.walk(holder):
+            if isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool):
+                for one in node.targets:
+                    base, field = Offers.field_of(one)
+                    if base == "self" and field not in read and isinstance(one, ast.Attribute):
+                        flag = ast.Attribute(value=one.value, attr=one.attr, ctx=ast.Load())
+                        found.setdefault(holder.name, {}).setdefault(one.attr, ast.copy_location(flag, one))
+    return {name: [*flags.values()] for name, flags in found.items()}
 
 
 def _flags_in(node: Any) -> list[str]:

@@ -54,7 +54,6 @@ class Mend:
         tests: Sequence[tuple[str, int]],
         *,
         passes: bool,
-        is_likely: bool,
         is_costly: bool = False,
     ) -> None:
         self.path, self.line, self.words = path, line, words
@@ -63,8 +62,6 @@ class Mend:
         """Whether they do; else the first one fails later, with something else."""
         self.is_costly = is_costly
         """Whether passing tests are lost by it."""
-        self.is_likely = is_likely
-        """Whether the failure told it, or it is a slip that cost several, and all; others may hide a fault."""
 
 
 class LocalBench:
@@ -118,13 +115,11 @@ class Workshop:
         self._files: dict[str, list[Any]] = {}
         self._donors: dict[str, list[Any]] = {}
         self._plain: dict[str, list[Any]] = {}
-        self._lost = 0
         self._costly: dict[tuple[str, int], tuple[str, int]] = {}
 
     def mends(self, lost: Sequence[Any], spectrum: Any, until: float) -> Iterator[Mend]:
         """Yield changes that mend lost tests, until none is left or the time is over."""
         left = list(lost)
-        self._lost = sum(bool(one.lines) for one in left)
         while self._clock.now() < until:
             first = next((one for one in left if one.lines), None)
             if first is None:
@@ -136,7 +131,7 @@ class Workshop:
             found = self._mend(first, left, lines, self._clock.now() + share, is_flat=is_flat)
             same = [one.key for one in left if one.lines and one.cause == first.cause]
             if found is None and first.key in self._costly:
-                yield Mend(*self._costly[first.key], "", same, passes=True, is_likely=False, is_costly=True)
+                yield Mend(*self._costly[first.key], "", same, passes=True, is_costly=True)
             elif found is not None:
                 yield found
             done = same if found is None else found.tests
@@ -269,6 +264,7 @@ class Workshop:
             made += self._missing.kept(self._module, function, self._files[path])
             made += self._missing.inserted(self._module, function, self._donors[path])
             made += self._missing.repeated(self._module, function, self._plain[path])
+            made += self._missing.prepared(self._module, function, self._files[path])
             if first.raises and not function.is_assignment:
                 lost, passing = self._states(path, function, [first]), self._states(path, function, self._passing)
                 made += self._missing.by_state(self._module, function, first.raises, lost, passing)
@@ -335,9 +331,7 @@ class Workshop:
         change.swap()
         words = change.words()
         change.swap()
-        is_whole = mended and 1 + len(mended) >= min(self._lost, self._bench.lost)
-        is_likely = passes and change.tier <= (self._module.SLIP if is_whole else self._module.TOLD)
-        return Mend(path, change.line, words, [first.key, *mended], passes=passes, is_likely=is_likely)
+        return Mend(path, change.line, words, [first.key, *mended], passes=passes)
 
     @contextlib.contextmanager
     def _changed(self, path: str, function: Any, change: Any) -> Iterator[bool]:

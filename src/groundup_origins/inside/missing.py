@@ -100,6 +100,25 @@ def plain_statements(functions: Sequence[Any]) -> list[PlainStatement]:
     return [*found.values()]
 
 
+def prepared(changes: Any, function: Any, others: Sequence[Any]) -> Iterator[Any]:
+    """Yield changes by which a method first calls another of its class that takes and gives nothing.
+
+    *others*: the functions of its file. One that no method of the class calls is the likelier one.
+    """
+    if function.is_assignment or not function.classes or "self" not in function.offers().own:
+        return
+    beside = [one for one in others if one.classes == function.classes and not one.is_assignment]
+    called = {one.attr for other in beside for one in ast.walk(other.node) if isinstance(one, ast.Attribute)}
+    for other in beside:
+        node = other.node
+        gives = any(isinstance(one, ast.Return) and one.value is not None for one in ast.walk(node))
+        takes = len(node.args.args) != 1 or node.decorator_list or node.name.startswith("__")
+        if other is not function and not gives and not takes:
+            call = ast.copy_location(ast.parse(f"self.{node.name}()").body[0], function.node.body[0])
+            tier = changes.CRUDE if node.name in called else changes.LESS
+            yield _before(changes, function.node, "body", 0, call, tier)
+
+
 def _beside(before: Sequence[Any], after: Sequence[Any]) -> frozenset[str]:
     """Return the statement before a place and the one behind it, or that the block ends there."""
     told = {f"after {ast.dump(before[-1])}"} if before else set()

@@ -54,6 +54,8 @@ _QUOTED = re.compile(r"'([^'\n]{1,60})'|\"([^\"\n]{1,60})\"|[?&](\w+)=")
 _WORDS = 40
 _FILLED = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 """What differs between messages of one cause."""
+_CHAIN = 8
+"""Exceptions, each raised while another was handled, that are followed to the first one."""
 _STATEMENT_LINES = 5
 """Of a statement, after the first one, that are shown."""
 
@@ -186,6 +188,27 @@ class SecondRun:
         """What stands between a line and its change: where its test gets further, and where it passes."""
         self._roots, self._tests = tuple(roots), tuple(tests)
 
+    def raised(self, report: Any) -> tuple[str, int] | None:
+        """Return file and line of the submission at which the first exception of a failed test was raised.
+
+        None where that was not below the last call of the tests, such as for an assertion of theirs.
+        """
+        problem, found = getattr(report, "problem", None), None
+        for _ in range(_CHAIN):
+            before = getattr(problem, "__cause__", None) or getattr(problem, "__context__", None)
+            if before is None:
+                break
+            problem = before
+        trace = getattr(problem, "__traceback__", None)
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if self.is_own(code):
+                found = code.co_filename, trace.tb_lineno
+            elif code.co_filename.startswith(self._tests):
+                found = None
+            trace = trace.tb_next
+        return found
+
     def is_own(self, code: types.CodeType) -> bool:
         """Whether code is the submission's."""
         return code.co_filename.startswith(self._roots) and not code.co_filename.startswith(self._tests)
@@ -275,14 +298,14 @@ def _places(ran: SecondRun, seconds: float) -> Iterator[tuple[tuple[str, int], S
 def mended(
     mend: Any, places: Sequence[tuple[str, int]], tried: Sequence[str], show: Callable[..., str]
 ) -> list[str]:
-    """Return the line of a mend as *show* has it, and other *places* of its test where the mend is not likely.
+    """Return the line of a mend as *show* has it, and other *places* of its test: a mend may hide the fault.
 
     One that costs passing tests comes second: its line decides, though something else may be wrong.
     """
     own = mend.path, mend.line
     if mend.is_costly:
         return [show(*one) for one in dict.fromkeys([*places[:1], own, *places])][:_PLACES]
-    others = () if mend.is_likely else (one for one in places if one != own)
+    others = (one for one in places if one != own)
     return [show(*own, tried[mend.passes] + mend.words), *(show(*one) for one in others)][:_PLACES]
 
 
@@ -313,7 +336,7 @@ def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple
             rerun = Rerun(one, {} if lines is None else lines.last)
             rerun.states = {} if lines is None else lines.states
             rerun.lost_as(one)
-            rerun.origin = calls.origin()
+            rerun.origin = ran.raised(reports[-1]) or calls.origin()
             yield one, rerun
 
 
@@ -359,6 +382,7 @@ def _again(item: Any, calls: Any, lines: Any) -> list[Any]:
             threading.setprofile(None)
         if call is not None:
             reports.append(item.ihook.pytest_runtest_makereport(item=item, call=call))
+            reports[-1].problem = getattr(call.excinfo, "value", None)
     return reports
 
 

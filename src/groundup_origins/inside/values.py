@@ -55,14 +55,14 @@ class Mark:
         """Whether many functions return such a value by chance."""
 
     def is_in(self, found: Any, depth: int = 0) -> bool:
-        """Whether *found* is, or holds, what is looked for; asks no object of the submission."""
+        """Whether *found* is, or holds, what is looked for; asks no object of the submission but parts of values."""
         kind = type(found)
         if self._part is not None and isinstance(found, (str, bytes)):
             return isinstance(self._part, str) == isinstance(found, str) and self._stands_in(found)
         if self._part is None and kind is type(self._value):
-            return bool(found == self._value)
+            return _equal(found, self._value)
         if self._part is None and type(self._value) is dict and issubclass(kind, dict):
-            return dict.__eq__(found, self._value) is True
+            return _equal(dict.items(found), self._value.items())
         if depth >= _DEEPEST or (self.is_common and depth > 0):
             return False
         if self.is_common and kind not in (tuple, list):
@@ -77,6 +77,14 @@ class Mark:
             and (not self._begins or plain.startswith(self._part))
             and (not self._ends or plain.endswith(self._part))
         )
+
+
+def _equal(found: Any, value: Any) -> bool:
+    """Say whether two values are equal; an object in one that cannot be compared would end the tracing."""
+    try:
+        return bool(found == value)
+    except Exception:  # noqa: BLE001 - whatever a class of the submission raises
+        return False
 
 
 class Length(Mark):

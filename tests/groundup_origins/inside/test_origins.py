@@ -80,6 +80,19 @@ def checked_name(day):
         return None
     raise ValueError(day)
 
+def opened(day):
+    if day != "monday":
+        raise LookupError(day)
+
+def reopened(day):
+    try:
+        return opened(day)
+    except LookupError as problem:
+        raise ValueError(day) from problem
+
+def asked(ask):
+    return ask()
+
 def lines(n):
     for number in range(n):
         yield "line-%d" % (number * 2)
@@ -131,6 +144,12 @@ def test_no_error():
     with pytest.raises(ValueError):
         lib.refused("")
 
+def test_raised():
+    lib.reopened("sunday")
+
+def test_raised_by_the_test():
+    lib.asked(lambda: 1 / 0)
+
 def test_wide():
     assert lib.wide(3) == 3
 
@@ -168,7 +187,7 @@ def _told(report: RunnerReport, tree: Path) -> dict[str, str]:
 def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None:
     """Texts, numbers, truth values, parts of containers, lengths, generators, and what returned but should raise.
 
-    Nothing where a test has the value itself.
+    So does an exception, to the first of a chain. Nothing where a test has the value itself.
     """
     assert _told(with_origins(tmp_path), tmp_path) == {
         "test_text": "return trimmed(text).upper()",
@@ -181,6 +200,7 @@ def test_each_wrong_value_leads_to_the_line_that_made_it(tmp_path: Path) -> None
         "test_variable": "due = start + 100 * days",
         "test_wide": "return ( 7100 + n )",
         "test_no_error": "return checked_name(day)",
+        "test_raised": "raise LookupError(day)",
         "test_generator": 'yield "line-%d" % (number * 2)',
         "test_text_old": "return trimmed(text).upper()",
     }
