@@ -189,17 +189,18 @@ class SecondRun:
         self._roots, self._tests = tuple(roots), tuple(tests)
 
     def raised(self, report: Any) -> tuple[str, int] | None:
-        """Return file and line of the submission at which the first exception of a failed test was raised.
+        """Return file and line of the submission at which a test failed by an exception, the first of a chain.
 
         None where that was not below the last call of the tests, such as for an assertion of theirs.
         """
-        problem, found = getattr(report, "problem", None), None
-        for _ in range(_CHAIN):
-            before = getattr(problem, "__cause__", None) or getattr(problem, "__context__", None)
-            if before is None:
-                break
-            problem = before
-        trace = getattr(problem, "__traceback__", None)
+        chain = [getattr(report, "problem", None)]
+        while chain[-1] is not None and len(chain) < _CHAIN:
+            chain.append(chain[-1].__cause__ or chain[-1].__context__)
+        places = (self._place_in(one.__traceback__) for one in reversed(chain) if one is not None)
+        return next(filter(None, places), None)
+
+    def _place_in(self, trace: types.TracebackType | None) -> tuple[str, int] | None:
+        found = None
         while trace is not None:
             code = trace.tb_frame.f_code
             if self.is_own(code):

@@ -55,7 +55,7 @@ class Mark:
         """Whether many functions return such a value by chance."""
 
     def is_in(self, found: Any, depth: int = 0) -> bool:
-        """Whether *found* is, or holds, what is looked for; asks no object of the submission but parts of values."""
+        """Whether *found* is, or holds, what is looked for; asks objects of the submission as parts of values."""
         kind = type(found)
         if self._part is not None and isinstance(found, (str, bytes)):
             return isinstance(self._part, str) == isinstance(found, str) and self._stands_in(found)
