@@ -189,9 +189,10 @@ class SecondRun:
         self._roots, self._tests = tuple(roots), tuple(tests)
 
     def raised(self, report: Any) -> tuple[str, int] | None:
-        """Return file and line of the submission at which a test failed by an exception, the first of a chain.
+        """Return file and line of the `raise` by which a test failed, of a chain of exceptions the first.
 
-        None where that was not below the last call of the tests, such as for an assertion of theirs.
+        None where that is not the submission's, or not below the last call of the tests, and where no `raise` was
+        there: what a library refuses was mostly made elsewhere.
         """
         chain = [getattr(report, "problem", None)]
         while chain[-1] is not None and len(chain) < _CHAIN:
@@ -208,7 +209,7 @@ class SecondRun:
             elif code.co_filename.startswith(self._tests):
                 found = None
             trace = trace.tb_next
-        return found
+        return found if found is not None and linecache.getline(*found).strip().startswith("raise") else None
 
     def is_own(self, code: types.CodeType) -> bool:
         """Whether code is the submission's."""

@@ -49,8 +49,8 @@ class Suspects:
     def of(self, one: Any, lines: Sequence[Any], suspicion: Mapping[Any, float]) -> list[tuple[str, int]]:
         """Return file and line of what is told of a lost test; *lines*: those that it ran, ranked.
 
-        Of equally suspicious ones those come first that made the value which a function returned, or led to the
-        exception, by how many assignments and conditions are between; then those that compute more, since more can
+        Of equally suspicious ones those come first that made the value which a function returned, or led to a
+        `raise`, by how many assignments and conditions are between; then those that compute more, since more can
         be wrong; then what ran last. A `raise` comes after them, since it tells of what is wrong already, and so
         do a `try` and a lock, which only hold others. Where a service refused, or should have, lines of functions
         count more that refuse something. Of a statement of several lines the one is told that computes most.
