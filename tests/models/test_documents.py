@@ -722,3 +722,143 @@ def test_events_are_joined_to_what_a_whole_reply_is(
 ) -> None:
     """Also where pieces are empty, cannot be read, or say that it failed."""
     assert form.joined(events) == whole
+
+
+REQUESTS: list[tuple[Callable[[bytes], Asked], dict[str, Any], tuple[Message, ...]]] = [
+    (
+        answering_chat.asked,
+        {
+            "messages": [
+                {"role": "developer", "content": "be quick"},
+                {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "input_text", "text": "b"}]},
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "reasoning_content": "hm",
+                    "tool_calls": [{"id": "c1", "function": {"name": "bash", "arguments": LS.arguments}}],
+                },
+                {"role": "function", "content": "y", "tool_call_id": "c1"},
+            ]
+        },
+        (
+            Message(role="system", content="be quick"),
+            user("ab"),
+            Message(role="assistant", tool_calls=(LS,), reasoning="hm"),
+            Message(role="tool", content="y", tool_call_id="c1"),
+        ),
+    ),
+    (
+        answering_messages.asked,
+        {
+            "max_tokens": 9,
+            "system": [{"type": "text", "text": "be"}, {"type": "text", "text": "quick"}],
+            "messages": [
+                {"role": "user", "content": "hi"},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "thinking", "thinking": "hm"},
+                        {"type": "text", "text": "x"},
+                        {"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": "ls"}},
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "and"},
+                        {"type": "tool_result", "tool_use_id": "c1"},
+                        {"type": "tool_result", "tool_use_id": "c2", "content": "y"},
+                    ],
+                },
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c3", "content": "z"}]},
+                {"role": "user", "content": []},
+            ],
+        },
+        (
+            Message(role="system", content="be\nquick"),
+            user("hi"),
+            Message(role="assistant", content="x", tool_calls=(LS,), reasoning="hm"),
+            Message(role="tool", tool_call_id="c1"),
+            Message(role="tool", content="y", tool_call_id="c2"),
+            user("and"),
+            Message(role="tool", content="z", tool_call_id="c3"),
+            user(""),
+        ),
+    ),
+    (
+        answering_responses.asked,
+        {
+            "instructions": "be quick",
+            "input": [
+                {"type": "message", "role": "developer", "content": "and right"},
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+                {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "h"}]},
+                {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "m"}]},
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]},
+                {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": LS.arguments},
+                {"type": "function_call_output", "call_id": "c1", "output": "y"},
+                {"type": "custom_tool_call", "call_id": "c2", "name": "patch", "input": "a"},
+                {
+                    "type": "custom_tool_call_output",
+                    "call_id": "c2",
+                    "output": [{"type": "input_text", "text": "z"}],
+                },
+            ],
+        },
+        (
+            Message(role="system", content="be quick"),
+            Message(role="system", content="and right"),
+            user("hi"),
+            Message(role="assistant", content="x", tool_calls=(LS,), reasoning="hm"),
+            Message(role="tool", content="y", tool_call_id="c1"),
+            Message(role="assistant", tool_calls=(ToolCall(id="c2", name="patch", arguments='{"input": "a"}'),)),
+            Message(role="tool", content="z", tool_call_id="c2"),
+        ),
+    ),
+    (answering_responses.asked, {"input": "hi"}, (user("hi"),)),
+    (
+        answering_gemini.asked,
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "a"}, {"text": "b"}]},
+                {
+                    "role": "model",
+                    "parts": [
+                        {"text": "hm", "thought": True},
+                        {"text": "x"},
+                        {"functionCall": {"name": "bash", "args": {"command": "ls"}}},
+                        {"functionCall": {"id": "own", "name": "bash", "args": 3}},
+                    ],
+                },
+                {
+                    "role": "user",
+                    "parts": [
+                        {"functionResponse": {"id": "own", "name": "bash", "response": {"output": "o"}}},
+                        {"functionResponse": {"name": "bash", "response": {"a": 1, "b": 2}}},
+                        {"text": "and"},
+                    ],
+                },
+            ]
+        },
+        (
+            user("a\nb"),
+            Message(
+                role="assistant",
+                content="x",
+                reasoning="hm",
+                tool_calls=(LS.but(id="call_1"), ToolCall(id="own", name="bash", arguments="{}")),
+            ),
+            Message(role="tool", content="o", tool_call_id="own"),
+            Message(role="tool", content='{"a": 1, "b": 2}', tool_call_id="call_1"),
+            user("and"),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "document", "conversation"), REQUESTS)
+def test_what_a_program_sends_is_one_conversation(
+    asked: Callable[[bytes], Asked], document: dict[str, Any], conversation: tuple[Message, ...]
+) -> None:
+    """In each form: texts in parts are joined, results have their call, a turn of the assistant is one message."""
+    assert asked(json.dumps({"model": "m", **document}).encode()).request.messages == conversation
