@@ -234,6 +234,11 @@ def test_what_is_not_there_is_for_no_task(tmp_path: Path, settings: Settings) ->
         f"no task is called 'made-up'; say which one {tmp_path / 'mine'} is for: `groundup evaluate SUITE -p "
         f"{tmp_path / 'mine'} --task TASK`; `groundup suites` and `groundup tasks SUITE` list them"
     )
+    (tmp_path / "mine" / "six").mkdir()
+    assert sentence(lambda: task_of(tmp_path / "mine", None, settings)) == (
+        f"{tmp_path / 'mine'} holds predictions for nl2repobench: `groundup evaluate nl2repobench -p "
+        f"{tmp_path / 'mine'}`"
+    )
     assert sentence(lambda: regrading("absent", settings=settings)) == (
         f"unknown run 'absent'; choose from: (none) (looked in {tmp_path}/runs; --output names another folder)"
     )
