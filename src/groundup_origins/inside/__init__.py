@@ -5,7 +5,8 @@ values       by what a wrong value is recognized, and which call gave it first
 origins      which line lost a test: by `values`, by `spectrum`, what lost and passing tests run, of which a few
              are `suspects`, and `mends`, which of `changes` of its `functions`, or what is `missing`, makes lost
              ones pass, put into what is `live`
-afar         asks a service that carries `watched` for its lines, and tries changes in it
+afar         asks a service that carries `watched` for its lines, and tries changes in it; by `blame`, which
+             `statements` led to what a test saw
 """
 
 from pathlib import Path

@@ -268,7 +268,8 @@ class Blame:
         """Return the statement that refused; where the framework did, what declares fields."""
         raising = [place for place in last.ran if isinstance(self._node(place), ast.Raise)]
         saying = [place for place in last.ran if self._says(self._node(place), status)]
-        if refusing := sorted(saying or raising, key=last.ran.__getitem__)[-1:]:
+        refusing = sorted(saying or raising, key=last.ran.__getitem__)[-1:]
+        if refusing:
             return dict.fromkeys(refusing, 0.0)
         return {
             (path, line): _BEGIN
