@@ -15,6 +15,9 @@ fails without the fault, too, catches nothing, and those after it run. One whose
 `slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it has is not done
 again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and
 counts as neither.
+
+A fault in what keeps a sandbox from the machine, or changes the machine's own folders, lets tests that attack it
+through. As root they changed /dev/null once, and ended every process. Root is given no such mutants.
 """
 
 import argparse
@@ -47,6 +50,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "samples" / "equivalent_mutants.txt"
+KEEPS_THE_MACHINE = (
+    "groundup/sandbox",
+    "groundup/inside/supervisor.py",
+    "groundup/inside/undoing.py",
+    "groundup_bridges",
+)
+"""Sources whose faults reach the machine where root runs them."""
 _FILES = 20
 """The nearest files of tests, of which the nearest tests are taken."""
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -78,10 +88,15 @@ class Mutant(NamedTuple):
 
 
 def module_paths(folder: str) -> list[Path]:
-    """Return the modules of a folder of groundup or a package beside it, without mere docstrings."""
+    """Return the modules of a folder of groundup or a package beside it that may get faults.
+
+    Without mere docstrings, and for root without what keeps the machine safe.
+    """
     place = ROOT / "src" / folder if folder.startswith("groundup_") else ROOT / "src" / "groundup" / folder
     paths = [place.with_suffix(".py")] if not place.is_dir() else sorted(place.rglob("*.py"))
-    return [path for path in paths if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1]
+    kept = [ROOT / "src" / one for one in KEEPS_THE_MACHINE] if os.geteuid() == 0 else []
+    safe = [path for path in paths if not any(path.is_relative_to(one) for one in kept)]
+    return [path for path in safe if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1]
 
 
 def module_name(path: Path) -> str:
@@ -469,6 +484,9 @@ def _lines(path: Path) -> dict[str, dict[str, str]]:
 
 def _drawn(folder: str, each: int, some: int | None, seed: int) -> Iterator[tuple[Path, Mutant]]:
     paths = module_paths(folder)
+    if not paths:
+        print(f"{folder}: no mutants, for root's could reach the machine", file=sys.stderr)
+        return
     if some is not None:
         yield from some_mutants(paths, some, seed)
         return

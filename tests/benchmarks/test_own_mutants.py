@@ -13,6 +13,7 @@ from benchmarks.own_mutants import (
     FirstFailure,
     Mutant,
     forked,
+    module_paths,
     mutants_of,
     plant,
     run_anew,
@@ -45,6 +46,20 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path.parent.mkdir(parents=True)
     path.write_text(SOURCE)
     return path
+
+
+def test_root_gets_no_mutants_of_what_keeps_the_machine_safe(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault there lets a test's attack through, and root's reach everything."""
+    guard = module.parent / "sandbox" / "launcher.py"
+    guard.parent.mkdir()
+    for path in (guard, module):
+        path.write_text(f'"""Compares."""\n{SOURCE}')
+    for user, found in ((0, []), (1000, [guard])):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        assert module_paths("sandbox") == found
+        assert module_paths("example") == [module]
 
 
 def test_each_mutant_differs_in_one_place_and_compiles(module: Path) -> None:
