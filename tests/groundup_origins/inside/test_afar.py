@@ -148,7 +148,9 @@ def test_a_change_in_a_running_service_makes_a_lost_test_pass(tmp_path: Path) ->
     assert found["tests/test_service.py::test_count"].startswith(f"{count} -- the test passes with: ")
     few = "main.py:6: LIMIT = 3 -- the test passes with: LIMIT = 2\n"
     assert found["tests/test_service.py::test_few"].startswith(few)
-    assert again == found
+    # Which line of the framework's comes third depends on when its thread goes on.
+    first = [{test: told.partition("\n")[0] for test, told in each.items()} for each in (found, again)]
+    assert first[0] == first[1]
 
 
 @pytest.mark.parametrize(
