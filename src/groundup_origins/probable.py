@@ -20,6 +20,7 @@ from groundup.sandbox.protocol import WORKSPACE
 
 _LACKS = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
 _NOT_IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
+_NO_MODULE = re.compile(r"No module named '(?P<package>\w+)(?:\.\w+)*\.(?P<name>\w+)'")
 _CLASS_LACKS = re.compile(r"(?:type object )?'(?P<kind>\w+)'(?: object)? has no attribute '(?P<name>\w+)'")
 _MISFIT = re.compile(r"TypeError: (?:[\w.<>]*\.)?(?P<name>\w+)\(\) (?:missing|got|takes)\b")
 _UNCALLED = re.compile(r"(?:\bassert |: |[!=]= )<bound method (?:\w+\.)*(?P<name>\w+) of ")
@@ -96,6 +97,8 @@ def named_place(message: str, sources: Sources) -> str:
     """Return the place that a message leads to by a name, or by how the process ended; "" for others."""
     if found := _LACKS.search(message) or _NOT_IMPORTED.search(message):
         return _in_module(found["module"], found["name"], sources)
+    if found := _NO_MODULE.search(message):
+        return _elsewhere(found["package"], found["name"], sources)
     if found := _CLASS_LACKS.search(message):
         return _in_class(found["kind"], found["name"], sources)
     if found := _MISFIT.search(message) or _UNCALLED.search(message):
@@ -143,6 +146,12 @@ def _in_module(module: str, name: str, sources: Sources) -> str:
     imports = [one for one in sources.lines_with(beside) if one[0] == file]
     known = only(sources, renamed) or only(sources, imports[:1]) or only(sources, defined)
     return known or _like(file, name, sources.numbered(file), sources, 1)
+
+
+def _elsewhere(package: str, name: str, sources: Sources) -> str:
+    """Return the first line of the one module of a package that is called so in another place than was asked."""
+    file = sources.named(f"{name}.py") or sources.named(f"{name}/__init__.py")
+    return sources.shown(file, 1) if package in file.split("/")[:-1] else ""
 
 
 def _in_class(kind: str, name: str, sources: Sources) -> str:

@@ -17,11 +17,11 @@ _REFUSED_PACKAGE = re.compile(
 """How installers tell which package they cannot have."""
 _REFUSED_VERSION = re.compile(r"ould not find artifact [\w.-]+:[\w.-]+:(?:\w+:)*?(\d[\w.-]*)")
 """How Maven tells the version of it, which stands in a line of its own."""
+_LACKED = re.compile(r"\bpip3? install ([\w.-]*\w)|No module named '(\w+)")
+"""How a service that ends as it starts tells which package it lacks."""
 _VERSION_BELOW = 3
-_MANIFESTS = frozenset({
-    "requirements.txt", "pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "pom.xml", "build.gradle",
-    "build.gradle.kts", "package.json", "go.mod", "Cargo.toml",
-})  # fmt: skip
+_OF_PYTHON = frozenset({"requirements.txt", "pyproject.toml", "setup.cfg", "setup.py", "Pipfile"})
+_MANIFESTS = _OF_PYTHON | {"pom.xml", "build.gradle", "build.gradle.kts", "package.json", "go.mod", "Cargo.toml"}
 _STARTERS = frozenset({
     ".sh", "Procfile", "Dockerfile", "application.properties", "application.yml", "application.yaml", ".env",
 })  # fmt: skip
@@ -52,10 +52,24 @@ def with_place(reason: Reason, sources: Sources) -> Reason:
         places = []
     is_lacking = reason.stage is Stage.IMPORT and not places
     said = probable_place(reason.message, "", sources) if is_lacking else only(sources, places)
-    if not said:
+    undeclared = _undeclared(reason, sources) if reason.stage is Stage.START and not said else ""
+    if not said and not undeclared:
         return reason
-    more = f"; probably {said}"
+    more = f"; probably {said}" if said else f"; {undeclared}"
     return reason.but(message=reason.message[: _LONGEST_REASON - len(more)] + more)
+
+
+def _undeclared(reason: Reason, sources: Sources) -> str:
+    """Say that the one file with what a service in Python needs does not declare a package that it lacks."""
+    found = _LACKED.search(reason.message)
+    name = next(filter(None, found.groups())) if found else ""
+    manifests = {path for path, _, _ in sources.every() if path.rpartition("/")[2] in _OF_PYTHON}
+    if not name or len(manifests) != 1 or sources.named(f"{name}.py") or sources.named(f"{name}/__init__.py"):
+        return ""
+    spelt = re.compile(rf"(?<![\w.-]){re.sub('[-_.]', '[-_.]', name)}(?![\w-]|\.\w)", re.IGNORECASE)
+    manifest = manifests.pop()
+    declared = [path for path, _ in sources.lines_with(spelt) if path == manifest]
+    return "" if declared else f"{manifest} does not declare {name}"
 
 
 def _version_below(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from groundup.domain.verdicts import Reason, Stage
 from groundup.grading.submitted_sources import Sources
 from groundup_origins.reasons import with_place
@@ -25,6 +27,34 @@ def test_an_install_that_failed_and_another_port_name_their_lines() -> None:
         f"{said[1]}; probably app.py:3: app.run(port=8181)",
         said[2],
     ]
+
+
+@pytest.mark.parametrize(
+    ("files", "said", "told"),
+    [
+        (
+            {"requirements.txt": "fastapi\n"},
+            "last words: No module named 'jwt.api'",
+            "; requirements.txt does not declare jwt",
+        ),
+        (
+            {"requirements.txt": "fastapi\n"},
+            'You can install "python-multipart" with: | pip install python-multipart',
+            "; requirements.txt does not declare python-multipart",
+        ),
+        ({"requirements.txt": "Python_Multipart>=1\n"}, "| pip install python-multipart", ""),
+        ({"requirements.txt": "fastapi\n", "api/pyproject.toml": "x"}, "No module named 'jwt'", ""),
+        ({"requirements.txt": "fastapi\n", "api/store.py": "x"}, "No module named 'store'", ""),
+        ({"requirements.txt": "fastapi\n"}, "ended with exit code 1", ""),
+    ],
+)
+def test_a_package_that_a_service_lacks_as_it_starts_is_named_where_it_is_not_declared(
+    files: dict[str, str], said: str, told: str
+) -> None:
+    """Unless it is declared in another spelling, or its own, or several files could declare it."""
+    reason = Reason(stage=Stage.START, message=f"port 1 did not answer HTTP; {said}")
+    assert with_place(reason, Sources(files)).message == reason.message + told
+    assert with_place(reason.but(stage=Stage.INSTALL), Sources(files)).message == reason.message
 
 
 def test_a_port_in_a_script_and_a_version_below_its_name_are_found(tmp_path: Path) -> None:
