@@ -83,6 +83,9 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
         if like is None and answer.asked and answer.status in _NOT_FOUND:
             return _few(sources, _FEW, sources.routes_unasked(answer.method, answer.address, answer.asked))
         return sources.shown(*like) if like is not None else ""
+    if answer.status == "405":  # where no method is named, the framework has a default
+        path, first, _ = answer.handler
+        return sources.shown(path, first)
     if result.probably:  # lines that its second run told
         return ""
     spans = [answer.handler, *_helpers([answer.handler], sources)]

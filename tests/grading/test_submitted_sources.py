@@ -76,6 +76,15 @@ def test_two_that_fit_alike_answer_nothing() -> None:
     assert twice.route_like("GET", "/b") is None
 
 
+def test_a_form_or_a_link_that_names_the_same_address_answers_nothing() -> None:
+    """Of several lines the only decorator is the route."""
+    text = '<form action="/a" method="post">\n<a href="/a">\n"""\n@app.route("/a")\ndef a():\n    return 1\n'
+    sources = Sources({"app.py": f'"""\n{text}'})
+    assert sources.handler("POST", "/a") == ("app.py", 5, 7)
+    assert sources.route_like("POST", "/aa") == ("app.py", 5)
+    assert sources.route_like("GET", "/a") == ("app.py", 5)
+
+
 @pytest.mark.parametrize(
     ("method", "address", "like"),
     [

@@ -27,6 +27,15 @@ def test_a_request_that_none_answers_names_the_route_like_it(request_line: str, 
     assert found[TEST].probably == place
 
 
+def test_a_method_that_is_not_allowed_leads_to_the_route_that_names_none() -> None:
+    """Frameworks have a default then; what a second run saw comes behind it."""
+    sources = Sources({"app.py": '@app.route("/results")\ndef results():\n    return "won"\n'})
+    refused = lost("last exchange: POST /results, sent choice=paper -> 405 <html>")
+    for known in ("", 'app.py:3: return "won"'):
+        told = of_service({TEST: refused.but(probably=known)}, b"", sources)[TEST].probably
+        assert told.splitlines() == ['app.py:1: @app.route("/results")', *filter(None, [known])]
+
+
 def test_a_field_of_an_answer_names_the_line_that_writes_it() -> None:
     """The one that the failed statement reads; of one that is not there the one that is called most like it.
 

@@ -139,8 +139,7 @@ class Sources:
             if not points or (verbs and method not in verbs):
                 continue
             best.setdefault(points + (4 if verbs else 0), []).append((route.path, route.number))
-        top = best[max(best)] if best else []
-        return top[0] if len(top) == 1 else None
+        return self._only_one(best[max(best)] if best else [])
 
     def route_like(self, method: str, address: str) -> tuple[str, int] | None:
         """Return the one route most like a request that none answers: of another method, or with another word."""
@@ -152,8 +151,12 @@ class Sources:
                 continue
             likeness += 1.0 if method in self._verbs(route) else _OTHER_METHOD * (likeness == 1.0)
             found.setdefault(likeness, []).append((route.path, route.number))
-        top = found[max(found)] if found else []
-        return top[0] if len(top) == 1 else None
+        return self._only_one(found[max(found)] if found else [])
+
+    def _only_one(self, places: Sequence[tuple[str, int]]) -> tuple[str, int] | None:
+        """Return the only one of the lines of routes, or the only decorator: forms and links name routes, too."""
+        declared = [one for one in places if self.line(*one).startswith("@")] if len(places) > 1 else places
+        return declared[0] if len(declared) == 1 else None
 
     def routes_unasked(self, method: str, address: str, asked: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
         """Return routes of a method that differ by one word from a request, without those *asked*."""
