@@ -348,11 +348,25 @@ class Blame:
                     yield from ((one, _INNER, at) for one in sorted(ends or inside, key=ran.__getitem__)[-1:])
                 yield from (((path, one.lineno), _INNER, at) for one in other_file.shared.get(name, ()))
         read, shared = self._code.keys(node)[0], self._code.loaded(node) & file.shared.keys()
+        filled: set[str] = set()
         for when in range(at, -1, -1):
             for one in exchanges[when].ran:
-                is_shared = one[0] == place[0] and shared & self._code.stored(self._node(one))
-                if one != place and (is_shared or read & self._code.keys(self._node(one))[1]):
+                changed = shared & self._code.stored(self._node(one)) if one[0] == place[0] else ()
+                filled.update(changed)
+                if one != place and (changed or read & self._code.keys(self._node(one))[1]):
                     yield one, 1.0 + _EARLIER * (when != at), when
+        if any(file.begins_empty(name) for name in shared - filled):
+            yield from self._not_storing(exchanges, at)
+
+    def _not_storing(self, exchanges: Sequence[Exchange], at: int) -> Iterator[tuple[Place, float, int]]:
+        """Yield what the latest exchange before another computed alone: it may have had to store something."""
+        unsafe = [before for before, one in enumerate(exchanges[:at]) if one.method not in _SAFE]
+        shared = {self._function(place) for place in exchanges[at].ran}
+        for before in unsafe[-1:]:
+            for place in exchanges[before].ran:
+                is_statement = isinstance(self._node(place), (ast.Assign, ast.Expr))
+                if is_statement and self._function(place) not in shared:
+                    yield place, _INNER, before
 
     def _within(self, place: Place, ran: Mapping[Place, int]) -> Iterator[tuple[Place, float]]:
         """Yield what led to a statement in its function, and to the function, in one exchange."""

@@ -21,6 +21,8 @@ _GETS = ("get", "pop", "setdefault", "getlist")
 _TABLE = re.compile(r"\b(?:INTO|UPDATE|FROM|TABLE)\s+(?:IF NOT EXISTS\s+)?(\w+)", re.IGNORECASE)
 _WRITES = re.compile(r"\b(?:INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers")
+_EMPTY = ("dict", "list", "set", "deque", "count")
+"""What makes something empty, as classes do."""
 _COMPUTES = (
     ast.Call, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.IfExp, ast.comprehension,
 )  # fmt: skip
@@ -85,6 +87,11 @@ class Statements:
     def giving(self, line: int, key: str) -> int:
         """Return the line where the statement that begins at one gives a key its value."""
         return next((int(value.lineno) for name, value in given(self.first[line]) if name == key), line)
+
+    def begins_empty(self, name: str) -> bool:
+        """Say whether the module makes something empty of this name, such as a list."""
+        held = [one for one in self.shared.get(name, ()) if isinstance(one, (ast.Assign, ast.AnnAssign))]
+        return bool(held) and all(one.value is not None and is_empty(one.value) for one in held)
 
     def declaring(self, field: str) -> Iterator[int]:
         """Yield lines of the module and of classes that declare a field, or have it as a key."""
@@ -199,5 +206,8 @@ def computing(statement: Any) -> int:
 
 def is_empty(value: Any) -> bool:
     """Say whether an expression only makes something empty, such as a list or a lock."""
-    is_bare = isinstance(value, ast.Call) and not value.args and not value.keywords
-    return is_bare or not any(isinstance(part, (ast.Constant, ast.Name)) for part in ast.walk(value))
+    called = value.func if isinstance(value, ast.Call) and not value.args and not value.keywords else None
+    name = getattr(called, "attr", "") or getattr(called, "id", "")
+    return bool(name in _EMPTY or name[:1].isupper()) or not any(
+        isinstance(part, (ast.Constant, ast.Name)) for part in ast.walk(value)
+    )

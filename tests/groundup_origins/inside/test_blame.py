@@ -51,6 +51,16 @@ def made(body):
 def shown(name):
     boat = boats[name]
     return boat, 200
+
+crews = {}
+
+def hire(body):
+    member = body["name"].strip()
+    return {"crew": member}, 201
+
+def crew(name):
+    found = crews.get(name)
+    return found, 200
 """
 LINES = SERVICE.splitlines()
 
@@ -113,6 +123,22 @@ def test_a_wrong_value_leads_to_where_its_field_was_written(tmp_path: Path) -> N
     asked[0][1].update({(Code("/workspace/app.py", 1, ()), LINES.index("    return {") + 1): 9})  # type: ignore[attr-defined]
     said = "last exchange: GET /boats/ann -> 200 {}\nassert boat['length'] == 3"
     assert '"length": body["length"] * 2,' in told(tmp_path, "assert 6 == 3", said, asked)
+
+
+def test_what_is_read_and_never_stored_leads_to_the_exchange_that_should_have(tmp_path: Path) -> None:
+    """Unless one of them fills it."""
+    asked = [
+        exchange("POST", "/crews", 201, {"name": "ann"}, 'member = body; return {"crew"'),
+        exchange("GET", "/crews/ann", 200, {}, "found = crews.get; return found"),
+    ]
+    said = "last exchange: GET /crews/ann -> 200 null"
+    assert 'member = body["name"].strip()' in told(tmp_path, "assert None == 'ann'", said, asked)
+    filled = exchange("POST", "/boats", 201, {"name": "ann"}, "boats[body")
+    read = exchange("GET", "/boats/ann", 200, {}, "boat = boats; return boat")
+    said = "last exchange: GET /boats/ann -> 200 null"
+    found = told(tmp_path, "assert None == 'ann'", said, [filled, asked[0], read])
+    assert 'boats[body["name"]] = made(body)' in found
+    assert 'member = body["name"].strip()' not in found
 
 
 def test_a_test_without_an_answer_has_what_whole_tests_tell(tmp_path: Path) -> None:
