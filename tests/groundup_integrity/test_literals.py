@@ -43,6 +43,7 @@ def test_another_literal_never_equals_the_own_one(source: str) -> None:
     [
         ("0xff", "0x[0-9a-f]+"),
         ("0XAB", "0X[0-9A-F]+"),
+        ("0x000f", "0x00[0-9a-f]{2}"),
         ("0b101", "0b[01]+"),
         ("1_000_000", "[0-9]+(_000)+"),
         ("300", "[1-9][0-9]*00"),

@@ -4,6 +4,7 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def run(groundup: Groundup, predict: Predict) -> str:
     return "one"
 
 
-def lines(tmp_path: Path) -> list[dict[str, object]]:
+def lines(tmp_path: Path) -> list[dict[str, Any]]:
     """Return the recorded judgements."""
     return [json.loads(line) for line in (tmp_path / "runs/one/judgements.jsonl").read_text().splitlines()]
 
@@ -112,6 +113,9 @@ def test_answers_in_the_wrong_form(groundup: Groundup, run: str, scripted_judge:
         ]
         == 9
     )
+    assert groundup("judge", run, "-m", scripted_judge("prompt", said(9)), "--of", "readme").code == 0
+    twice, once = (line["usage"]["output_tokens"] for line in lines(tmp_path))
+    assert twice > once > 100  # both answers are paid for
     never = scripted_judge("never", "Ten!", head='then = "repeat"')
     ended = groundup("judge", run, "-m", never, "--of", "readme")
     assert ended.code == 0  # of the other judge there is an opinion

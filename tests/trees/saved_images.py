@@ -55,8 +55,8 @@ def save_image(
     return path
 
 
-def save_layout(folder: Path, *layers: Sequence[Member]) -> Path:
-    """Write the same as an OCI layout, with compressed layers."""
+def save_layout(folder: Path, *layers: Sequence[Member], nested: bool = False) -> Path:
+    """Write the same as an OCI layout, with compressed layers; *nested*: in an index beside a signature."""
     blobs = folder / "blobs" / "sha256"
     blobs.mkdir(parents=True)
 
@@ -69,5 +69,9 @@ def save_layout(folder: Path, *layers: Sequence[Member]) -> Path:
         "config": blob(_config(packed, ())),
         "layers": [blob(gzip.compress(one, mtime=0)) for one in packed],
     }
-    (folder / "index.json").write_text(json.dumps({"manifests": [blob(json.dumps(manifest).encode())]}))
+    own = blob(json.dumps(manifest).encode())
+    if nested:
+        signature = blob(json.dumps({"subject": own}).encode())
+        own = blob(json.dumps({"manifests": [signature, own]}).encode())
+    (folder / "index.json").write_text(json.dumps({"manifests": [own]}))
     return folder

@@ -65,10 +65,11 @@ def test_a_layer_that_was_changed_is_refused(tmp_path: Path) -> None:
 def test_an_oci_layout_is_the_same_image(tmp_path: Path) -> None:
     """As a folder and with compressed layers, as `skopeo copy` writes it."""
     saved = save_image(tmp_path / "image.tar", [("a", "1")])
-    layout = save_layout(tmp_path / "layout", [("a", "1")])
-    assert read_config(saved).digest == read_config(layout).digest
-    unpack_image(layout, tmp_path / "out")
-    assert (tmp_path / "out/a").read_text() == "1"
+    for nested in (False, True):
+        layout = save_layout(tmp_path / f"layout-{nested}", [("a", "1")], nested=nested)
+        assert read_config(saved).digest == read_config(layout).digest
+        unpack_image(layout, tmp_path / f"out-{nested}")
+        assert (tmp_path / f"out-{nested}/a").read_text() == "1"
 
 
 @pytest.mark.parametrize("content", [b"", b"no image", gzip.compress(b"x", mtime=0)])
