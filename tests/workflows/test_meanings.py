@@ -362,6 +362,7 @@ def test_a_strangers_file_that_is_too_deep_ends_nothing(script: str, path: str, 
         ("(cd a && npm test) && (cd b && npm test); npm test", "in a, in b, at the root"),
         ("cd a; (cd ../b; npm test); npm test", "in b, in a"),
         ("bash -c 'cd a && npm test' && npm test", "in a, at the root"),
+        ("bash -c 'cd a'; (npm test); (npm test)", "at the root, at the root"),
         ("cd a; cd ../b\nnpm test", "in b"),
     ],
 )

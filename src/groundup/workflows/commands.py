@@ -137,7 +137,7 @@ def commands_of(script: str, *, stops: bool = True) -> Iterator[SimpleCommand]:
             yield SimpleCommand(called.words, called.may_fail or ignored or all_may_fail, subshells)
         elif inner is not None:
             for command in commands_of(inner, stops=False):
-                within = (*subshells, position, *command.subshells)
+                within = (*subshells, -1 - position, *command.subshells)  # parentheses count from 0
                 yield SimpleCommand(command.words, command.may_fail or ignored or all_may_fail, within)
         elif words:
             yield SimpleCommand(words, ignored or all_may_fail, subshells)
