@@ -95,13 +95,13 @@ class CodeChange:
 
     def words(self) -> str:
         """Return the statement as it is now, in its first line; "" where Python cannot write it."""
-        node, most = self.statement, 1
+        node, most = self.statement, 2 if self._before else 1
         if self.new is node:  # what was there is a whole statement
             held = getattr(self._parent, self._field)
             node = held if self._index is None else held[self._index]
-            most = 2 if isinstance(node, ast.If) or self._before else 1
+            most = 2 if isinstance(node, ast.If) else most
         try:
-            return self._before + " ".join(str(ast.unparse(node)).split("\n")[: 2 if self._before else most])
+            return self._before + " ".join(str(ast.unparse(node)).split("\n")[:most])
         except Exception:  # noqa: BLE001 - Python 3.8, or a tree that cannot be written
             return ""
 
