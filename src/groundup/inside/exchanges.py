@@ -52,43 +52,49 @@ class LastExchange:
                 answer = send(client, request, *more, **named)
             except BaseException as problem:
                 with contextlib.suppress(Exception):
-                    self._last = _asked(request) + " -> no answer: " + type(problem).__name__
+                    self._last = _asked(*_parts(request)) + " -> no answer: " + type(problem).__name__
                 raise
             with contextlib.suppress(Exception):  # the objects of a client that is not known well cost no test
-                self._last = _asked(request) + " -> " + _answered(answer)
-            if self._listener is not None:
-                with contextlib.suppress(Exception):
-                    self._listener.exchanged(request, answer)
+                parts = _parts(request)
+                self._last = _asked(*parts) + " -> " + _answered(answer)
+                if self._listener is not None:
+                    self._listener.exchanged(*parts, _status(answer))
             return answer
 
         return watched
 
 
-def _asked(request: Any) -> str:
-    """Return method, path and body of a request, or of an address alone."""
+def _parts(request: Any) -> tuple[str, str, str]:
+    """Return method, address and body of a request, or of an address alone.
+
+    The body is told where the request holds it; to ask some for it reads a stream to its end.
+    """
     url = str(getattr(request, "url", None) or getattr(request, "full_url", None) or request)
-    path = "/" + url.partition("://")[2].partition("/")[2] if "://" in url else url
     method = getattr(request, "method", None) or getattr(request, "get_method", lambda: "GET")
-    method = method() if callable(method) else method
-    return f"last exchange: {method} {path[:_ADDRESS]}{_sent(request)}"
-
-
-def _sent(request: Any) -> str:
-    """Return what was sent, where the request holds it; to ask some for it reads a stream to its end."""
     held = getattr(request, "__dict__", {})
     body = next((held[name] for name in ("body", "_content", "_data") if held.get(name) is not None), None)
-    if not isinstance(body, (str, bytes)) or not body:
-        return ""
-    return ", sent " + _line(body)
+    return str(method() if callable(method) else method), url, _text(body)
+
+
+def _asked(method: str, url: str, body: str) -> str:
+    path = "/" + url.partition("://")[2].partition("/")[2] if "://" in url else url
+    return f"last exchange: {method} {path[:_ADDRESS]}" + (", sent " + _line(body) if body else "")
+
+
+def _status(answer: Any) -> Any:
+    return getattr(answer, "status_code", None) or getattr(answer, "status", "?")
 
 
 def _answered(answer: Any) -> str:
-    status = getattr(answer, "status_code", None) or getattr(answer, "status", "?")
-    content = getattr(answer, "_content", None)  # what was read; a stream is the test's to read
-    return "{}{}".format(status, " " + _line(content) if isinstance(content, (str, bytes)) and content else "")
+    content = _text(getattr(answer, "_content", None))  # what was read; a stream is the test's to read
+    return "{}{}".format(_status(answer), " " + _line(content) if content else "")
 
 
-def _line(body: Any) -> str:
-    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+def _text(body: Any) -> str:
+    body = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    return body if isinstance(body, str) else ""
+
+
+def _line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _BODY else text[:_BODY] + "..."

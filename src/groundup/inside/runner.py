@@ -386,20 +386,20 @@ class Reporter:
                 crash = getattr(report.longrepr, "reprcrash", None)
                 message = str(getattr(crash, "message", None) or report.longrepr or "")
                 self._demanded = demands.of(call.excinfo.value, message, str(item.fspath))
-                self._tell_lost(item, message, asked, demands, failing_statement(report))
+                self._tell_lost(item, message, asked, demands, report)
                 lines = [asked, self._demanded[0], *printed(report)]
                 self._demanded = "\n".join(filter(None, lines)), self._demanded[1]
         elif report is not None and report.skipped and asked:  # for what the service answered
             self._demanded = asked, ""
-            self._tell_lost(item, reason_of_skip(report), asked, None, "")
+            self._tell_lost(item, reason_of_skip(report), asked, None, report)
         self._told_s += self._clock(time.CLOCK_PROCESS_CPUTIME_ID) - began
         if self._told_s > DETAIL_S and item.config.option.tbstyle == "short":
             item.config.option.tbstyle = "native"
 
-    def _tell_lost(self, item: Any, message: str, asked: str, demands: Any, statement: str) -> None:
+    def _tell_lost(self, item: Any, message: str, asked: str, demands: Any, report: Any) -> None:
         if self._listener is not None:
             said = "\n".join([message, asked, self._demanded[0]])
-            self._listener.lost(self._key_of(item), item, message, said, demands, statement)
+            self._listener.lost(self._key_of(item), item, message, said, demands, report)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the phases of the running test."""
@@ -471,13 +471,6 @@ class TimeLimit:
         with contextlib.suppress(OSError, ValueError, IndexError):  # not every kernel counts it
             waited_ns = int(Path("/proc/self/schedstat").read_bytes().split()[1])
         return self._clock(time.CLOCK_MONOTONIC) - waited_ns / 1e9
-
-
-def failing_statement(report: Any) -> str:
-    """Return the last statement of a traceback."""
-    return next(
-        (line for line in reversed(str(report.longrepr).splitlines()) if line.startswith("    ")), ""
-    ).strip()
 
 
 def shortened(node_id: str) -> str:

@@ -152,18 +152,13 @@ class Afar:
         self._running = []
         self._watchers.ask("begin")
 
-    def exchanged(self, request: Any, answer: Any) -> None:
+    def exchanged(self, method: str, address: str, sent: str, status: Any) -> None:
         """Keep an exchange of the running test, with the lines that it ran."""
-        body = (
-            getattr(request, "body", None) or getattr(request, "_content", None) or getattr(request, "data", None)
-        )
-        body = body[:_SENT].decode("utf-8", "replace") if isinstance(body, bytes) else body
-        method = getattr(request, "method", None) or getattr(request, "get_method", None) or "GET"
         asked = {
-            "method": method() if callable(method) else method,
-            "address": str(getattr(request, "url", None) or getattr(request, "full_url", None) or request),
-            "sent": body[:_SENT] if isinstance(body, str) else "",
-            "status": int(getattr(answer, "status_code", 0) or getattr(answer, "status", 0)),
+            "method": method,
+            "address": address,
+            "sent": sent[:_SENT],
+            "status": int(status if status != "?" else 0),
         }
         self._running.append((asked, self._lines()))
         self._watchers.ask("begin")

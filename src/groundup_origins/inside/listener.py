@@ -61,16 +61,15 @@ class Listener:
         if self._afar is not None:
             self._afar.begin()
 
-    def exchanged(self, request: Any, answer: Any) -> None:
-        """Hear that the running test asked a service, and what it answered."""
+    def exchanged(self, method: str, address: str, sent: str, status: Any) -> None:
+        """Hear what the running test asked a service, and what it answered."""
         if self._afar is not None:
-            self._afar.exchanged(request, answer)
+            self._afar.exchanged(method, address, sent, status)
 
-    def lost(self, key: tuple[str, int], item: Any, message: str, said: str, demands: Any, statement: str) -> None:
+    def lost(self, key: tuple[str, int], item: Any, message: str, said: str, demands: Any, report: Any) -> None:
         """Keep by what the wrong value of a lost test is recognized when it runs again.
 
-        *said*: all that is said of it; *demands*: what explained its failure, where something did; *statement*:
-        the one that failed.
+        *said*: all that is said of it; *demands*: what explained its failure, where something did.
         """
         if self._origins is None:
             self._origins = self._neighbour("origins.py")
@@ -80,7 +79,8 @@ class Listener:
         pairs = demands and demands.within_budget(lambda: self._values.pairs(demands))
         self._roots = self._roots if demands is None else demands.roots
         self._lost[key] = self._origins.LostItem(key, item, marks or [], pairs or [], message, said)
-        self._lost[key].statement = statement
+        if self._afar is not None and report.failed:  # to write a traceback takes time
+            self._lost[key].statement = failing_statement(report)
 
     def ended(self, key: tuple[str, int], item: Any, outcome: str, seconds: float) -> None:
         """Keep what a test took, and one that passed: it can run beside lost ones."""
@@ -112,3 +112,10 @@ class Listener:
             self._values.Calls, lost, passed, self._roots, self._trusted, self._helpers(), self._given["tried"]
         )
         yield from self._origins.origins(ran, spent_s).items()
+
+
+def failing_statement(report: Any) -> str:
+    """Return the last statement of a traceback."""
+    return next(
+        (line for line in reversed(str(report.longrepr).splitlines()) if line.startswith("    ")), ""
+    ).strip()
