@@ -1,5 +1,7 @@
 """Each lost test has one of a few kinds, by what it says; points by kind say what mending one can bring."""
 
+import re
+
 import pytest
 
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, TestResult, Verdict
@@ -55,12 +57,46 @@ TESTS = {
     "": NOT_RUN,
 }
 
+REASONS = {
+    (Stage.IMPORT, "pkg lies at code/pkg in the submission; the tests expect it at pkg/"): "wrong place",
+    (Stage.IMPORT, "No module named 'pkg'; the submission has it at a/pkg.py"): "wrong place",
+    (Stage.IMPORT, "No module named 'pkg'; the tests expect it at pkg.py or pkg/"): "not handed in",
+    (Stage.IMPORT, "p cannot be imported: AttributeError: module 'p.q' has no attribute 'r'"): "missing name",
+    (Stage.IMPORT, "p cannot be imported: AttributeError: module 'os' has no attribute 'r'"): "exception",
+    (Stage.INTAKE, "its archive cannot be read"): "not handed in",
+    (Stage.INSTALL, "requirements.txt does not resolve"): "did not install",
+    (Stage.START, "nothing answered within 30 s"): "did not start",
+    (Stage.START, "it listens on port 80, not on 8000"): "wrong port",
+    (Stage.START, "port 80 did not answer HTTP: it listens on 0.0.0.0:8000; last words: x"): "wrong port",
+    (Stage.START, "port 80 did not answer HTTP: it listens on 127.0.0.9:80, and not"): "did not start",
+    (Stage.TIMEOUT, "the tests were stopped after 20 s"): "hung",
+    (Stage.LIMIT, "the tests were stopped for using too much memory"): "limit",
+    (Stage.CRASH, "pytest gave up with exit code 4"): "gave up",
+}
+DEPENDENCIES = {
+    "missing": "not declared",
+    "one too many": "one too many",
+    "one too many: no registry has it": "made up",
+    "one too many: no registry has it: probably in the place of x": "misnamed",
+    "missing: y probably stands in its place": "misnamed",
+    "declared elsewhere": "wrong place",
+    "declared otherwise": "declared otherwise",
+}
+
 
 @pytest.mark.parametrize(("message", "kind"), TESTS.items())
 def test_the_kind_follows_from_the_words(message: str, kind: str) -> None:
     """As pytest, unittest, the runner and the grader write them."""
     test = TestResult(id="t.py::x", outcome="failed", expected=True, message=message)
     assert kind_of_test(test, in_submission=False) == kind
+
+
+def test_the_page_on_lost_points_explains_each_kind(pytestconfig: pytest.Config) -> None:
+    """Those of tests, of reasons and of dependencies."""
+    page = (pytestconfig.rootpath / "docs/why.md").read_text()
+    rows = re.findall(r"^\| ([a-z ,]+) \| ", page, re.MULTILINE)
+    explained = {name for row in rows for name in row.split(", ")}
+    assert {*TESTS.values(), *REASONS.values(), *DEPENDENCIES.values()} - {NOT_RUN} <= explained
 
 
 def test_an_exception_within_the_submission_is_no_missing_name() -> None:
@@ -89,27 +125,29 @@ def test_a_field_that_an_answer_lacks_is_of_the_contract(message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stage", "message", "kind"),
+    ("answer", "kind"),
     [
-        (Stage.IMPORT, "pkg lies at code/pkg in the submission; the tests expect it at pkg/", "wrong place"),
-        (Stage.IMPORT, "No module named 'pkg'; the submission has it at a/pkg.py", "wrong place"),
-        (Stage.IMPORT, "No module named 'pkg'; the tests expect it at pkg.py or pkg/", "not handed in"),
-        (Stage.IMPORT, "p cannot be imported: AttributeError: module 'p.q' has no attribute 'r'", "missing name"),
-        (Stage.IMPORT, "p cannot be imported: AttributeError: module 'os' has no attribute 'r'", "exception"),
-        (Stage.INTAKE, "its archive cannot be read", "not handed in"),
-        (Stage.INSTALL, "requirements.txt does not resolve", "did not install"),
-        (Stage.START, "nothing answered within 30 s", "did not start"),
-        (Stage.START, "it listens on port 80, not on 8000", "wrong port"),
-        (Stage.START, "port 80 did not answer HTTP: it listens on 0.0.0.0:8000; last words: x", "wrong port"),
-        (Stage.START, "port 80 did not answer HTTP: it listens on 127.0.0.9:80, and not", "did not start"),
-        (Stage.TIMEOUT, "the tests were stopped after 20 s", "hung"),
-        (Stage.LIMIT, "the tests were stopped for using too much memory", "limit"),
-        (Stage.CRASH, "pytest gave up with exit code 4", "gave up"),
+        ("200 {}", "contract"),
+        ("404 {}", "contract"),
+        ("not known", "contract"),
+        ("500 oops", "wrong value"),
+        ("no answer", "wrong value"),
+        ("", "wrong value"),
     ],
-)  # fmt: skip
-def test_an_attempt_without_tests_has_the_kind_of_its_reason(stage: Stage, message: str, kind: str) -> None:
+)
+@pytest.mark.parametrize("message", ["AssertionError: assert 0 >= (0 + 1)", "AssertionError: assert 'a' == 'b'"])
+def test_a_wrong_value_in_an_answer_is_of_the_contract(message: str, answer: str, kind: str) -> None:
+    """Whatever variable the statement took it from; where no service answered, it is a value or a text."""
+    demand = f"last exchange: GET /stats -> {answer}" if answer else ""
+    test = TestResult(id="t.py::x", outcome="failed", expected=True, message=message, demand=demand)
+    found = kind_of_test(test, in_submission=False)
+    assert found == (kind if kind == "contract" or "0" in message else "wrong text")
+
+
+@pytest.mark.parametrize(("said", "kind"), REASONS.items())
+def test_an_attempt_without_tests_has_the_kind_of_its_reason(said: tuple[Stage, str], kind: str) -> None:
     """By what it says, and by its stage."""
-    assert kind_of_reason(Reason(stage=stage, message=message)) == kind
+    assert kind_of_reason(Reason(stage=said[0], message=said[1])) == kind
 
 
 def _verdict(right: float, of: float, *reasons: Reason, names: bool = False) -> Verdict:
@@ -179,18 +217,7 @@ def test_a_package_in_another_place_is_no_missing_module() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("message", "kind"),
-    [
-        ("missing", "not declared"),
-        ("one too many", "one too many"),
-        ("one too many: no registry has it", "made up"),
-        ("one too many: no registry has it: probably in the place of x", "misnamed"),
-        ("missing: y probably stands in its place", "misnamed"),
-        ("declared elsewhere", "wrong place"),
-        ("declared otherwise", "declared otherwise"),
-    ],
-)
+@pytest.mark.parametrize(("message", "kind"), DEPENDENCIES.items())
 def test_dependency_says_what_is_wrong_with_it(message: str, kind: str) -> None:
     """Lost names of a manifest have classes, too."""
     one = TestResult(id="a.toml::runtime::x", outcome="failed", expected=True, message=message, kind="dependency")

@@ -92,7 +92,8 @@ _RAISES = re.compile(
     r"to be thrown, but nothing was|Unexpected exception type|DID NOT (?:RAISE|WARN)"
     r"|\bnot raised\b|\bnot triggered\b|no logs of level"
 )
-_ANSWERED = re.compile(r"^last exchange: .* -> [1-4]\d\d\b", re.MULTILINE)
+_ANSWERED = re.compile(r"^last exchange: .* -> (?:[1-4]\d\d|not known)(?!\S)", re.MULTILINE)
+"""Of a test whose last request a service answered, as far as is known without failing."""
 _LACKS_FIELD = re.compile(
     r"^(?:[\w.]+\.)?(?:KeyError|IndexError|JSONDecodeError|JSONException|PathNotFoundException)\b"
     r"|TypeError: .*(?:not subscriptable|indices must be)"
@@ -138,11 +139,11 @@ def kind_of_test(test: TestResult, *, in_submission: bool) -> str:
         return "missing name"
     if not in_submission and (_SIGNATURE.search(said) or _NAME.search(said)):
         return "wrong signature" if _SIGNATURE.search(said) else "missing name"
-    of_answer = not in_submission and _LACKS_FIELD.search(said)
-    lacks_field = (of_answer or said.startswith("Skipped: ")) and _ANSWERED.search(test.demand)
+    answered = not in_submission and _ANSWERED.search(test.demand)
+    lacks_field = answered and (_LACKS_FIELD.search(said) or said.startswith("Skipped: "))
     if not lacks_field and (_RAISES.search(said) or not (_ASSERTION.match(said) or _ANSWER.search(test.detail))):
         return "exception"
-    if lacks_field or _ANSWER.search(test.detail) or _STATUS.search(said):
+    if answered or _ANSWER.search(test.detail) or _STATUS.search(said):
         return "contract"
     both = _IN_JAVA.search(said)
     is_text = (
