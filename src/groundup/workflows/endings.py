@@ -81,11 +81,8 @@ def _cargo_targets(tree: RepositoryTree, folder: str, words: Sequence[str]) -> I
     wanted = [place.format(name) for name in examples for place in ("examples/{}.rs", "examples/{}/main.rs")]
     wanted += [place.format(name) for name in programs for place in ("src/bin/{}.rs", "src/bin/{}/main.rs")]
     roots = [_package_folder(tree, name) for name in packages] or [folder]
-    for path in sorted(tree.paths()):
-        for root in roots:
-            within = path.removeprefix(f"{root}/") if root else path
-            if within in (wanted or ["src/main.rs"]):
-                yield path
+    places = {str(PurePosixPath(root, place)) for root in roots for place in wanted or ("src/main.rs",)}
+    yield from sorted(places & tree.paths())
 
 
 def _package_folder(tree: RepositoryTree, name: str) -> str:
@@ -293,7 +290,7 @@ def _js_checks(node: Node, lost: set[str], *, starts: bool, is_lost: bool) -> It
         is_lost = is_lost or (own in lost and node_text(node).startswith("async"))
     elif node.type == "throw_statement":
         yield Check(not is_lost)
-    elif node.type == "assignment_expression" and re.match(r"process\.exitCode\s*=\s*(?!0\b)", node_text(node)):
+    elif node.type == "assignment_expression" and re.match(r"process\.exitCode\s*=(?!\s*0\b)", node_text(node)):
         yield Check(is_heard=True)
     elif node.type == "call_expression":
         name = node_text(node.child_by_field_name("function") or node)
@@ -309,7 +306,7 @@ def _js_checks(node: Node, lost: set[str], *, starts: bool, is_lost: bool) -> It
 
 
 def _js_call(node: Node, name: str, *, starts: bool, is_lost: bool) -> Iterator[Check]:
-    if name == "process.exit" and re.search(r"\(\s*(?!0\b|\))", node_text(node)):
+    if name == "process.exit" and re.search(r"\((?!\s*(?:0\b|\)))", node_text(node)):
         yield Check(is_heard=True)
     elif name == "console.assert":
         yield Check(is_heard=False)
@@ -460,14 +457,14 @@ def _cs_checks(node: Node, *, is_release: bool, is_lost: bool, asks: bool) -> It
         is_lost = is_lost or (
             _CS_DETACHED.fullmatch(name) is not None
             and is_dropped
-            and not re.search(r"\.(?:Wait|GetAwaiter)\(", text)
+            and not re.search(r"^await\b|\.(?:Wait|GetAwaiter)\(", text)
         )
     for child in node.named_children:
         in_body = goes_on and child.type == "block"
         yield from _cs_checks(child, is_release=is_release, is_lost=is_lost or in_body, asks=asks)
 
 
-_CS_CODE = re.compile(r"Environment\.ExitCode\s*[|+]?=\s*(?!0\b)")
+_CS_CODE = re.compile(r"Environment\.ExitCode\s*[|+]?=(?!\s*0\b)")
 
 
 def _ends_program(node: Node) -> bool:
