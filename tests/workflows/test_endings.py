@@ -249,7 +249,7 @@ RUST = {
 
 @pytest.mark.parametrize(("source", "lost"), RUST.items())
 def test_a_program_in_rust(source: str, *, lost: bool) -> None:
-    """A thread or result that nobody asks keeps the panic; to unwrap a status says only that it could be started."""
+    """A thread or result that nobody asks keeps the panic; a status unwrapped says only that it started."""
     assert swallows(MadeTree({"src/main.rs": source}), "", ["cargo", "run"]) is lost
 
 
