@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from groundup.domain.verdicts import TestResult
 from groundup.reports.causes import grouped
 from groundup.reports.why import why_lines
@@ -338,6 +340,30 @@ def test_both_values_of_a_long_part_are_shown(tmp_path: Path) -> None:
         "['k']: left ",
         "['k']: right",
     ]
+
+
+SNAPSHOT = """
+class Snapshot:
+    def __init__(self, value): self.value = value
+    def __eq__(self, other): return self.value == other
+    def __repr__(self): return repr(self.value)
+def test_a():
+    assert {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("give('a\\nb\\nc') == Snapshot('a\\nB\\nc')", "line 2: 'b' != 'B'"),
+        ("Snapshot({'k': [1, 2]}) == give({'k': [1, 3]})", "['k'][1]: 2 != 3"),
+        ("give((1, 2)) == Snapshot([1, 2])", "left  (1, 2)\nright [1, 2]"),
+        ("give([1] * 999) == (1,) * 999", "differ from character 0 of 2997 and 2997\nleft  ...[1, 1,"),
+    ],
+)
+def test_a_value_in_a_snapshot_is_taken_apart(tmp_path: Path, statement: str, told: str) -> None:
+    """Which shows itself as what it holds; of other long values the part is told that differs."""
+    assert told in _demand(tmp_path, SNAPSHOT.format(statement))
 
 
 def test_what_only_one_list_has_is_named_by_its_place(tmp_path: Path) -> None:

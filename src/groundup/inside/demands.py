@@ -59,6 +59,8 @@ _CLASS = 500
 """Lines above its first method in which a class begins."""
 _NOT_SHOWN = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 _MISSING = object()
+_VALUES = (str, bytes, list, dict, tuple, set)
+"""Of what a snapshot holds."""
 _Found = TypeVar("_Found")
 
 
@@ -490,9 +492,12 @@ def _leaf(path: str, left: Any, right: Any, found: list[str]) -> None:
     if isinstance(left, (str, bytes)) and isinstance(right, (str, bytes)) and type(left) is type(right):
         found.extend(_texts(where, left, right))
         return
-    one, other = shown(left), shown(right)
+    one, other = _in_one_line(left), _in_one_line(right)
     if one == other:
-        one, other = one + f" ({_type(left)})", other + f" ({_type(right)})"
+        one, other = f"{_cut(one, _VALUE)} ({_type(left)})", f"{_cut(other, _VALUE)} ({_type(right)})"
+    elif max(len(one), len(other)) > _VALUE:
+        found.extend(_differing(where, one, other, str))
+        return
     if path and len(one) + len(other) < _VALUE:
         found.append(f"{where}{one} != {other}")
     else:
@@ -519,14 +524,19 @@ def _texts(where: str, left: Any, right: Any) -> Iterator[str]:
         yield f"{where}left  {shown(left)}"
         yield f"{where}right {shown(right)}"
         return
+    yield from _differing(where, left, right, shown)
+
+
+def _differing(where: str, left: Any, right: Any, told: Callable[[Any], str]) -> Iterator[str]:
+    """Yield the part of two long texts from where they differ."""
     at = next(
         (number for number, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
         min(len(left), len(right)),
     )
     begin = max(at - _PART // 2, 0)
     yield f"{where}differ from character {at} of {len(left)} and {len(right)}"
-    yield f"{where}left  ...{shown(left[begin : begin + 2 * _PART])}..."
-    yield f"{where}right ...{shown(right[begin : begin + 2 * _PART])}..."
+    yield f"{where}left  ...{told(left[begin : begin + 2 * _PART])}..."
+    yield f"{where}right ...{told(right[begin : begin + 2 * _PART])}..."
 
 
 def _by_lines(where: str, left: Sequence[str], right: Sequence[str]) -> Iterator[str]:
@@ -663,7 +673,21 @@ def _objects(left: Any, right: Any) -> Iterator[tuple[str, Any, Any]] | None:
     return iter(found)
 
 
-KINDS = (_approximate, _mappings, _sets, _sequences, _arrays, _objects)
+def _within(left: Any, right: Any) -> Iterator[tuple[str, Any, Any]] | None:
+    """Of a value and an object that shows itself as one, as a snapshot does: the value that it shows."""
+    if isinstance(left, _VALUES) is isinstance(right, _VALUES):
+        return None
+    plain, other = (left, right) if isinstance(left, _VALUES) else (right, left)
+    try:
+        value = ast.literal_eval(_in_one_line(other))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    if type(value) is not type(plain):
+        return None
+    return iter([("", left, value) if plain is left else ("", value, right)])
+
+
+KINDS = (_within, _approximate, _mappings, _sets, _sequences, _arrays, _objects)
 """What takes two values apart: name and both sides of each part; None where it does not know such values."""
 
 
@@ -689,11 +713,15 @@ def _type(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """Return a value in one line, the middle of a long one cut."""
+    return _cut(_in_one_line(value), _VALUE)
+
+
+def _in_one_line(value: Any) -> str:
     try:
         text = repr(value)
     except Exception as problem:  # noqa: BLE001 - a hostile object may raise anything
         return f"<{type(value).__name__} whose repr raises {type(problem).__name__}>"
-    return _cut(" ".join(text.split("\n")), _VALUE)
+    return " ".join(text.split("\n"))
 
 
 def _cut(text: str, room: int) -> str:
