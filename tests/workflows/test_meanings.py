@@ -1,11 +1,12 @@
 """What scripts do, with a project's own names followed."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from groundup.workflows.meanings import Meanings
-from groundup.workflows.runners import Purpose, meaning_of
+from groundup.workflows.runners import Meaning, Purpose, meaning_of
 from tests.workflows.made import MadeTree
 
 PACKAGE = """{"scripts": {
@@ -410,3 +411,36 @@ def test_a_long_command_is_told_by_its_beginning(script: str) -> None:
     """Of 160 characters, which tables have room for."""
     (found,) = Meanings(MadeTree({})).of(script.format("x" * 300))
     assert found.command == script.format("x" * 300)[:160]
+
+
+_SCRIPTS = json.loads(Path(__file__).with_name("scripts.json").read_text(encoding="utf-8"))
+REPOSITORY: dict[str, str] = _SCRIPTS["files"]
+GOLDEN: dict[str, list[str]] = _SCRIPTS["meanings"]
+
+
+def told(meaning: Meaning) -> str:
+    """Return all of a meaning in a line."""
+    certainty = f" {meaning.certainty}" if meaning.certainty != 1 else ""
+    part = f" ({meaning.part})" if meaning.part else ""
+    lost = " lost" if meaning.may_fail else ""
+    return " < ".join((f"{meaning.purpose} {meaning.command}", *reversed(meaning.via))) + certainty + part + lost
+
+
+@pytest.mark.parametrize("script", GOLDEN)
+def test_everything_that_a_script_means(script: str) -> None:
+    """Purpose, command, the names on the way, how certain it is, which part, and whether it is lost."""
+    assert [told(meaning) for meaning in Meanings(MadeTree(REPOSITORY)).of(script)] == GOLDEN[script]
+
+
+def test_variables_choose_what_tox_and_nox_run() -> None:
+    """And what is known of one script with one choice is not taken for another's."""
+    meanings = Meanings(MadeTree(REPOSITORY))
+    for variables, meant in (
+        ({"TOXENV": "docs"}, ["docs sphinx-build . out < tox docs"]),
+        ({"TOXENV": "py311"}, ["test pytest < tox py311 lost"]),
+        ({"NOXSESSION": "other"}, GOLDEN["tox"]),
+    ):
+        assert [told(one) for one in meanings.of("tox", "", variables)] == meant
+    assert meanings.of("nox", "", {"NOXSESSION": "other"}) == ()
+    assert [told(one) for one in meanings.of("nox", "", {"TOXENV": "other"})] == GOLDEN["nox"]
+    assert [told(one) for one in meanings.of("npm test", "packages/b")] == ["test ava < npm test"]

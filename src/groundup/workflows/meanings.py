@@ -71,14 +71,14 @@ class Meanings:
     def __init__(self, tree: RepositoryTree) -> None:
         self._tree = tree
         self._left = 0
-        self._known: dict[tuple[str, str, str], tuple[Meaning, ...]] = {}
+        self._known: dict[tuple[str, str, str, str], tuple[Meaning, ...]] = {}
 
     def of(
         self, script: str, folder: str = "", environment: Mapping[str, str] | None = None
     ) -> tuple[Meaning, ...]:
         """Return what *script* does when it is run in *folder*."""
         variables = environment or {}
-        key = (script, folder, variables.get("TOXENV", "") + variables.get("NOXSESSION", ""))
+        key = (script, folder, variables.get("TOXENV", ""), variables.get("NOXSESSION", ""))
         if key not in self._known:
             self._left = _MOST_COMMANDS
             self._known[key] = tuple(self._script(script, folder, variables, _DEEPEST, stops=True))
@@ -267,7 +267,7 @@ class Meanings:
         may_fail = False
         if not path.endswith(_OTHER_LANGUAGES):
             stops = re.match(r"#!.*\s-\w*e", text) is not None or "-e" in words[:2]
-            script = _with_arguments(text, words)
+            script = _with_arguments(path, text, words)
             meant = list(self._script(script, "", variables, depth - 1, stops=stops))
             may_fail = _ends_well(script, stops=stops)
         called = Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.7, may_fail=may_fail)
@@ -543,9 +543,10 @@ def _within(folder: str, path: str) -> str:
     return "/".join(parts)
 
 
-def _with_arguments(text: str, words: Sequence[str]) -> str:
+def _with_arguments(path: str, text: str, words: Sequence[str]) -> str:
     """Return a shell script with its arguments, and the variables that it makes of them, in their places."""
-    given = {str(at): word for at, word in enumerate(words[1:], start=1)}
+    place = next(at for at, word in enumerate(words) if word.endswith(PurePosixPath(path).name))
+    given = {str(at): word for at, word in enumerate(words[place + 1 :], start=1)}
 
     def known(match: re.Match[str]) -> str:
         return given.get(match[1] or match[3], match[2] or "")

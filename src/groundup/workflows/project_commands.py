@@ -13,7 +13,7 @@ _RULE = re.compile(r"^([^\s:#=][^:#=]*?)\s*::?(?![=])\s*([^=#;]*)(?:;(.*))?(?:#.
 _VARIABLE = re.compile(r"^(?:export\s+)?([A-Za-z_]\w*)\s*(?:[:?+]?=)\s*(.*)$")
 _USE = re.compile(r"\$[({](\w+)[)}]")
 _RECIPE = re.compile(
-    r"""^@?([A-Za-z_][\w-]*)((?:\s+[*+$]?[\w-]+(?:=(?:"[^"]*"|'[^']*'|[^\s:]+))?)*)\s*:(?!=)\s*([^#]*)$"""
+    r"""^@?([A-Za-z_][\w-]*)((?:\s+[*+$]?[\w-]+(?:=(?:"[^"]*"|'[^']*'|[^\s:]+))?)*)\s*:(?!=)\s*([^#]*)(?:#.*)?$"""
 )
 _INSERTED = re.compile(r"\{\{\s*(.*?)\s*\}\}")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -254,7 +254,9 @@ def _of(task: object) -> Sequence[str]:
     if isinstance(task, Mapping):
         for key in ("cmd", "shell", "script", "sequence", "composite", "ref", "call", "depends-on"):
             if key in task:
-                lines = _of(task[key])
+                given = task[key]
+                is_one = key == "cmd" and isinstance(given, list)  # pdm's and pixi's words of one command
+                lines = [" ".join(map(str, given))] if is_one else _of(given)
                 goes_on = task.get("ignore_fail") in (True, "return_zero") or task.get("keep_going") is True
                 return [f"{line} || true" for line in lines] if goes_on else lines
     return []
@@ -293,6 +295,9 @@ class Called:
         rest = list(words)
         while rest:
             word = rest.pop(0)
+            option, equals, value = word.partition("=")
+            if equals and option in _VALUED:
+                word, rest = option, [value, *rest]
             if word in _FOLDERS and rest:
                 self.folder = str(PurePosixPath(folder, rest.pop(0)))
             elif word == "--":
