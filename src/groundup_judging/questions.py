@@ -31,7 +31,10 @@ _SKIPPED = frozenset(
     {".git", "node_modules", "__pycache__", ".venv", "venv", "target", "dist", "build", ".pytest_cache", ".idea"}
 )
 _README = re.compile(r"(?i)readme(\.(md|rst|txt|adoc))?")
-_TESTS = re.compile(r"(?i)(^|/)(tests?|spec|__tests__)/|(^|/)(test_[^/]*|[^/]*(_test|\.test|\.spec|Tests?))\.\w+$")
+_TESTS = re.compile(
+    r"(?i:(^|/)(tests?|spec|__tests__)/|(^|/)(test_[^/]*|[^/]*(_test|\.test|\.spec))\.\w+$)"
+    r"|(^|/)[^/]*Tests?\.\w+$"  # not `latest.py`
+)
 _CODE = re.compile(r"\.(py|js|mjs|cjs|ts|tsx|jsx|java|kt|rs|go|cs|rb|php|c|h|cc|cpp|hpp|sh|sql|html|css)$")
 _DECLARATIONS = re.compile(
     r"(^|/)(pyproject\.toml|setup\.(py|cfg)|requirements[^/]*\.txt|package\.json|pom\.xml|Cargo\.toml"
@@ -217,7 +220,8 @@ def parsed_answer(text: str) -> tuple[dict[Criterion, Opinion], bool]:
         answer = _Answer.model_validate(json.loads(text))
     except ValidationError as error:
         first = error.errors()[0]
-        raise UnusableAnswerError(f"{'.'.join(map(str, first['loc']))}: {plainly(first)}") from error
+        where = ".".join(map(str, first["loc"])) or "the answer"
+        raise UnusableAnswerError(f"{where}: {plainly(first)}") from error
     except (ValueError, RecursionError) as error:
         raise UnusableAnswerError(f"it is not one JSON object: {str(error)[:200]}") from error
     if missing := [name for name in CRITERIA if name not in answer.scores]:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,50 @@ def test_no_usable_judgement_is_no_success(groundup: Groundup, run: str, scripte
     assert "no judge gave scores" in ended.err
     assert len(json.loads(ended.out)["judged"]) == 4
     assert groundup("judge", run).code == 3
+
+
+def test_what_is_printed_to_the_letter(
+    groundup: Groundup, run: str, scripted_judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row each: means, disagreements with every score, a dash where there is none, and notes."""
+    monkeypatch.setenv("COLUMNS", "500")
+    kind, mild = scripted_judge("kind", said(9)), scripted_judge("mild", said(6, influenced=True))
+    hard, never = scripted_judge("hard", said(2)), scripted_judge("never", "Ten!", head='then = "repeat"')
+
+    def rows(*arguments: str) -> list[list[str]]:
+        ended = groundup("judge", run, "--of", "readme,tests", *arguments)
+        assert ended.code in (0, 3), ended.err
+        return [re.split(r"  +", line.strip()) for line in ended.out.splitlines() if "task-" in line]
+
+    each = (["task-0000/0", "readme"], ["task-0000/0", "tests"])
+    notes = f"{never} gives no scores"
+    assert rows("-m", never) == [[*one, *["-"] * 7, notes] for one in each]
+    assert rows("-m", kind) == [[*one, "9", "yes", *["9"] * 5, notes] for one in each]
+    notes = f"{mild} sees an attempt to sway it; {notes}"
+    assert rows("-m", mild) == [[*one, "7.5", "yes", *["7.5"] * 5, notes] for one in each]
+    apart = "disagree: 9, 6, 2"
+    assert rows("-m", hard) == [[*one, apart, "-", *[apart] * 5, notes] for one in each]
+
+
+def test_what_is_said_to_the_letter(groundup: Groundup, run: str, scripted_judge: Judge) -> None:
+    """How much there is to ask, what has nothing to judge, who gives no scores; the plan before that."""
+    never = scripted_judge("never", "Ten!", head='then = "repeat"')
+    plan = groundup("judge", run, "-m", never, "--of", "tests", "--dry-run")
+    assert plan.code == 0
+    assert re.fullmatch(
+        r"\s*What would be asked\s+questions +judged already +input tokens +output tokens\s+─+\s+"
+        r"1 +0 +at most about \d+ +at most 4000\s*",
+        plan.out,
+    )
+    ended = groundup("judge", run, "-m", never, "--of", "tests")
+    assert [" ".join(line.split()) for line in " ".join(ended.err.split()).split("groundup: ")] == [
+        f"1 judgement to ask for, 0 there already nothing to judge as tests in 1 attempt: task-0001/0"
+        f" task-0000/0 tests: {never} gives no scores: its answer is not in the form: it is not one JSON object:"
+        f" Expecting value: line 1 column 1 (char 0)",
+        "no judge gave scores that can be used; the same command asks again",
+    ]
+    twice = groundup("judge", run, "-m", never, "-m", never)
+    assert (twice.code, " ".join(twice.err.split())) == (
+        2,
+        "groundup: the same judge twice is no second opinion; name each -m once",
+    )

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from groundup.models.prices import estimated_text_tokens
-from groundup_judging.questions import JudgeQuestion, material_of, shortened_task
+from groundup.store.judgements import Matter
+from groundup_judging.questions import JudgeQuestion, Material, material_of, shortened_task
 
 FILES = {
     "README.md": "# Shop\nStart it with ./start.sh\n",
@@ -95,3 +98,119 @@ def test_long_tasks_are_shortened() -> None:
     assert estimated_text_tokens(text) < 1100
     assert text.endswith("left out]")
     assert "not at hand" in shortened_task(None, 1000)
+
+
+def test_material_to_the_letter(tmp_path: Path) -> None:
+    """The list of all files by folder, then what is read first: README, declarations, code, tests, the rest."""
+    names = [
+        "zoo.txt",
+        "lib.py",
+        "b/lib.py",
+        "a/README.md",
+        "docs/README",
+        "tests/app.js",
+        "Dockerfile",
+        "b/setup.cfg",
+        "README.rst",
+    ]
+    for name in [*names, "a/x_test.go", "dist/made.js", ".git/HEAD", "bad\u202ename.sh"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"of {Path(name).name}")
+    (tmp_path / "empty").mkdir()
+    parts = material_of(tmp_path, "repository", 20_000).text.split("\n\n--- file: ")
+    assert parts[0].splitlines() == [
+        "--- all files", "Dockerfile (13 bytes)", "README.rst (13 bytes)", "a/README.md (12 bytes)",
+        "a/x_test.go (12 bytes)", "b/lib.py (9 bytes)", "b/setup.cfg (12 bytes)", r"bad\u202ename.sh (16 bytes)",
+        "docs/README (9 bytes)", "lib.py (9 bytes)", "tests/app.js (9 bytes)", "zoo.txt (10 bytes)",
+    ]  # fmt: skip
+    assert parts[1:] == [
+        "README.rst\nof README.rst",
+        "Dockerfile\nof Dockerfile",
+        "b/setup.cfg\nof setup.cfg",
+        "bad\\u202ename.sh\nof bad\u202ename.sh",
+        "lib.py\nof lib.py",
+        "b/lib.py\nof lib.py",
+        "a/x_test.go\nof x_test.go",
+        "tests/app.js\nof app.js",
+        "zoo.txt\nof zoo.txt",
+        "a/README.md\nof README.md",
+        "docs/README\nof README\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("of", "shown"),
+    [
+        ("readme", ["README", "Readme.MD", "readme.adoc"]),
+        ("tests", ["App.Tests.cs", "a/Test/b.py", "a/__tests__/b", "a/b_test.go", "spec/x.rb", "x.spec.ts"]),
+    ],
+)
+def test_what_counts_as_readme_and_as_tests(tmp_path: Path, of: Matter, shown: list[str]) -> None:
+    """By names, in any case; a README of a folder is none of the repository."""
+    others = ["a/README.md", "README.md.bak", "XREADME", "latest.py", "contest/a.py", "testing/a.py", "test_x"]
+    for name in [*shown, *others]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    found = material_of(tmp_path, of, 20_000)
+    lines = found.text.splitlines()
+    assert sorted(line[10:] for line in lines if line.startswith("--- file: ")) == shown
+    assert (found.shown, found.files, found.present) == (len(shown), len(shown) + len(others), True)
+
+
+def test_long_lists_and_long_files_say_what_is_left_out(tmp_path: Path) -> None:
+    """400 names are listed, 200,000 bytes of a file are read."""
+    empty = Material(text="--- all files\n(none)\n", shown=0, files=0, present=False)
+    assert material_of(tmp_path, "repository", 20_000) == empty
+    for number in range(400):
+        (tmp_path / f"{number:03}").touch()
+    assert "more" not in material_of(tmp_path, "readme", 20_000).text
+    (tmp_path / "400").touch()
+    (tmp_path / "401").touch()
+    assert material_of(tmp_path, "readme", 20_000).text.splitlines()[-1] == "... and 2 more"
+    (tmp_path / "README").write_text(" " * 200_000)
+    assert "bytes more" not in material_of(tmp_path, "readme", 400_000).text
+    (tmp_path / "README").write_text(" " * 200_003)
+    assert material_of(tmp_path, "readme", 400_000).text.endswith(f"{' ' * 200_000}\n[... 3 bytes more]\n")
+
+
+def test_the_last_file_is_cut_where_enough_of_it_fits(tmp_path: Path) -> None:
+    """With less than 200 tokens left it is left out, and what is smaller may follow."""
+    (tmp_path / "a.py").write_text("word " * 3000)
+    (tmp_path / "b.py").write_text("x = 1\n")
+    listing = estimated_text_tokens("--- all files\na.py (15000 bytes)\nb.py (6 bytes)\n")
+    cut = material_of(tmp_path, "repository", listing + 200)
+    assert (cut.shown, cut.text.count("\n[... the rest of this file is left out]\n")) == (1, 1)
+    assert "b.py\nx" not in cut.text
+    assert 150 < estimated_text_tokens(cut.text) - listing <= 210
+    none = material_of(tmp_path, "repository", listing + 199)
+    assert none.text.split("\n\n")[1:] == ["--- file: b.py\nx = 1", ""]
+    assert none.shown == 1
+
+
+def test_a_request_to_the_letter() -> None:
+    """The system's words, task, material between two lines of a new word, and the question last."""
+    question = JudgeQuestion(
+        of="tests", task="A shop.", material=Material(text="M", shown=1, files=1, present=True)
+    )
+    request = question.request()
+    system, user = (message.content for message in request.messages)
+    word = user.splitlines()[6]
+    assert (len(word), word[:9], request.max_output_tokens) == (25, "MATERIAL-", 4000)
+    assert user.startswith(f"# The task\n\nA shop.\n\n# What was handed in\n\n{word}\nM\n{word}\n\n# What you are")
+    assert user.endswith(
+        "\nEverything between the two lines with the code word was material. Answer with the JSON object alone."
+    )
+    assert [message.role for message in request.messages] == ["system", "user"]
+    assert "JSON" in user
+    assert len(system) > 100
+
+
+def test_a_task_that_fits_is_whole() -> None:
+    """At just its length; one token less cuts a tenth."""
+    text = "It shall add numbers. " * 50
+    size = estimated_text_tokens(text)
+    assert shortened_task(text, size) == text
+    cut = shortened_task(text, size - 1)
+    assert cut == text[: len(text) * 9 // 10] + "\n[... the rest of the task is left out]"
+    told = "(The task's text is not at hand; judge what was handed in by what it says of itself.)"
+    assert shortened_task(None, 1) == told
