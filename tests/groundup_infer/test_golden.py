@@ -1,19 +1,22 @@
-"""All that is said of one repository of each language: each dependency with its evidence, in order.
+"""All that is said of whole repositories: each dependency with its evidence and what decides it, in order.
 
 `python -m tests.groundup_infer.test_golden` writes the files in golden/ anew: read what changed, for users see it.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from groundup_infer.inference import INFERERS
+from groundup_infer.python_candidates import collect
+from groundup_infer.python_inference import weights
 from groundup_infer.records import Inference, InferredDependency
 from tests.groundup_infer.test_csharp import SHOP
 from tests.groundup_infer.test_python_inference import PACKAGE
 from tests.groundup_infer.test_rust import CARGO
-from tests.groundup_infer.trees import inferred
+from tests.groundup_infer.trees import inferred, tree_of
 
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORIES = {
@@ -65,6 +68,10 @@ REPOSITORIES = {
         "src/Shop.Data/Log.cs": "using Serilog;\nusing Made.Up.Things;\nusing System.Text.Json;\nclass L {}\n",
     },
 }
+FURTHER: dict[str, dict[str, str]] = json.loads(
+    Path(__file__).with_name("further.json").read_text(encoding="utf-8")
+)
+"""By the name of the golden file, which begins with the language."""
 
 
 def told(found: Inference) -> str:
@@ -93,6 +100,38 @@ def _dependencies(found: Sequence[InferredDependency]) -> Iterator[str]:
         yield from (f"  {evidence.imported} {evidence}" for evidence in one.evidence)
 
 
+def laid_out(files: dict[str, str]) -> str:
+    """Return where a Python repository keeps what, and all numbers that decide about a distribution."""
+    found = collect(tree_of(files), weights().priors)
+    layout = found.layout
+    parts = [
+        *(f"{layout.names.get(path, '-')} is {place}: {path}" for path, place in sorted(layout.places.items())),
+        f"roots: {layout.roots}, siblings: {sorted(layout.siblings)}, loose: {sorted(layout.loose)}",
+        f"folders: {sorted(layout.folders)}, namespaces: {sorted(layout.namespaces)}",
+    ]
+    for one in found.candidates:
+        parts.append(f"{one.name}, {'known' if one.known else 'guessed'}")
+        parts += [
+            f"  {use.item.module} of {use.path}:{use.item.line} is {use.reach.name}, {use.depth} deep"
+            for use in one.uses
+        ]
+        said = (f"{name}={value:.4g}" for name, value in sorted(one.features.items()) if value)
+        parts.append(f"  {' '.join(said)}")
+    return "".join(f"{part}\n" for part in parts)
+
+
+def all_told(name: str) -> str:
+    """Return all that is said of one of the further repositories."""
+    language, files = name.partition("_")[0], FURTHER[name]
+    return told(inferred(language, files)) + (laid_out(files) if language == "python" else "")
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_repositories_are_inferred_from_as_ever(name: str) -> None:
+    """Several projects, namespaces, single modules, stubs, workspaces; places, reach, depth, and every number."""
+    assert all_told(name) == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("language", INFERERS)
 def test_a_repository_is_inferred_from_as_ever(language: str) -> None:
     """Kinds, names, confidence, and why: what decides a dependency is not moved unseen."""
@@ -103,3 +142,5 @@ def test_a_repository_is_inferred_from_as_ever(language: str) -> None:
 if __name__ == "__main__":
     for language, repository in REPOSITORIES.items():
         (GOLDEN / f"{language}.txt").write_text(told(inferred(language, repository)), encoding="utf-8")
+    for name in FURTHER:
+        (GOLDEN / f"{name}.txt").write_text(all_told(name), encoding="utf-8")
