@@ -115,7 +115,7 @@ def _foreign(
         return
     shared = top in NAMESPACES or top in layout.namespaces
     targets = local_targets(item, "", is_package=False, modules=layout.modules)
-    if targets and not (shared and (targets == [top] or _only_shared(item.module, targets, layout))):
+    if targets and not (shared and (targets == [top] or _only_shared(item, targets, layout))):
         return
     if top in layout.roots and not shared:
         return
@@ -168,9 +168,11 @@ def _in_family(found: ModuleProvider, module: str, family: Family) -> ModuleProv
     return found._replace(name=family.prefix + found.name)
 
 
-def _only_shared(module: str, targets: list[str], layout: PythonLayout) -> bool:
-    """Whether the repository has nothing of *module* but namespace packages above it."""
-    return targets[-1] != module and module.startswith(f"{targets[-1]}.") and targets[-1] in layout.namespaces
+def _only_shared(item: Import, targets: list[str], layout: PythonLayout) -> bool:
+    """Whether the repository has nothing of what *item* imports but namespace packages above it."""
+    last = targets[-1]
+    is_above = item.module.startswith(f"{last}.") or (item.module == last and bool(set(item.names) - {"*"}))
+    return is_above and last in layout.namespaces
 
 
 def _is_local(path: str, top: str, provider: ModuleProvider, layout: PythonLayout) -> bool:
