@@ -9,15 +9,23 @@ from typing import cast
 import pytest
 from pydantic import JsonValue
 
-from groundup.domain.errors import MachineError, UsageError
+from groundup.domain.errors import (
+    DiskFullError,
+    MachineError,
+    NetworkError,
+    SubmissionError,
+    TaskError,
+    UsageError,
+)
 from groundup.domain.subjects import Outcome
 from groundup.domain.tasks import Task
-from groundup.domain.verdicts import Score
+from groundup.domain.verdicts import Score, Stage, Status
 from groundup.episodes.attempt import Grading, Phase, attempted
 from groundup.episodes.episode import Playing
 from groundup.episodes.loading import load_grading, suite_pins, task_pins
 from groundup.episodes.records import EpisodeResult, MemorySink
 from groundup.grading.context import GradingContext
+from groundup.models.protocol import BudgetSpentError, RequestRejectedError, UnusableModelError
 from groundup.settings import Settings
 from groundup.suites.base import Grader
 from groundup.suites.opening import open_suite
@@ -93,6 +101,50 @@ async def test_a_cancelled_agent_hands_nothing_in(tmp_path: Path) -> None:
         await task
     assert sink.made() is None
     assert not sink.submission.exists()
+
+
+GIVEN_UP = (DiskFullError("full"), BudgetSpentError("spent"), UnusableModelError("no such model"))
+FAILED: list[tuple[Exception, Phase, tuple[Status, Stage | None, str, bool]]] = [
+    (SubmissionError("a bomb"), Phase.MAKING, (Status.GRADED, Stage.INTAKE, "a bomb", True)),
+    (SubmissionError("a\n  b"), Phase.GRADING, (Status.GRADED, Stage.INSTALL, "a b", True)),
+    (SubmissionError("x" * 400), Phase.GRADING, (Status.GRADED, Stage.INSTALL, "x" * 400, True)),
+    (SubmissionError("x" * 401), Phase.GRADING, (Status.GRADED, Stage.INSTALL, "x" * 397 + "...", True)),
+    (TaskError("no recipe"), Phase.GRADING,
+     (Status.INFRASTRUCTURE, Stage.ENVIRONMENT, "the task is at fault: no recipe", False)),
+    (NetworkError("no route"), Phase.GRADING, (Status.INFRASTRUCTURE, Stage.ENVIRONMENT, "no route", True)),
+    (MachineError("no Python"), Phase.MAKING, (Status.INFRASTRUCTURE, Stage.ENVIRONMENT, "no Python", False)),
+    (RequestRejectedError("400"), Phase.MAKING, (Status.INFRASTRUCTURE, Stage.ENVIRONMENT, "400", False)),
+    (UsageError("wrong"), Phase.GRADING,
+     (Status.INFRASTRUCTURE, Stage.ENVIRONMENT, "the grader crashed: UsageError: wrong", False)),
+    (KeyError("k\udcff"), Phase.MAKING,
+     (Status.INFRASTRUCTURE, Stage.ENVIRONMENT, "the agent crashed: KeyError: 'k\\udcff'", False)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "phase", "ended"), FAILED)
+def test_how_an_attempt_ends_by_an_error(
+    tmp_path: Path, error: Exception, phase: Phase, ended: tuple[Status, Stage | None, str, bool]
+) -> None:
+    """A zero for what a submission did, no score for all else, and whether another try may help."""
+    graded, again = Theatre(tmp_path).grading(an_episode()).failed(error, phase)
+    verdict = graded.verdict
+    (reason,) = verdict.reasons
+    assert (verdict.status, reason.stage, reason.message, again) == ended
+    if verdict.status is Status.INFRASTRUCTURE:
+        assert (verdict.score, verdict.cacheable, verdict.grader.environment) == (None, False, "none")
+        assert type(error).__name__.encode() in graded.logs["infrastructure.log"]
+    else:
+        assert verdict.score == Score(numerator=0, denominator=2)
+
+
+@pytest.mark.parametrize(
+    ("error", "phase"),
+    [*((one, phase) for one in GIVEN_UP for phase in Phase), (UsageError("unknown agent"), Phase.MAKING)],
+)
+def test_what_stops_more_than_one_attempt_is_raised(tmp_path: Path, error: Exception, phase: Phase) -> None:
+    """It is no verdict."""
+    with pytest.raises(type(error)):
+        Theatre(tmp_path).grading(an_episode()).failed(error, phase)
 
 
 def test_other_data_than_pinned_is_refused(tmp_path: Path) -> None:
