@@ -63,7 +63,7 @@ def _undeclared(reason: Reason, sources: Sources) -> str:
     """Say that the one file with what a service in Python needs does not declare a package that it lacks."""
     found = _LACKED.search(reason.message)
     name = next(filter(None, found.groups())) if found else ""
-    manifests = {path for path, _, _ in sources.every() if path.rpartition("/")[2] in _OF_PYTHON}
+    manifests = {path for path in sources.paths() if path.rpartition("/")[2] in _OF_PYTHON}
     if not name or len(manifests) != 1 or sources.named(f"{name}.py") or sources.named(f"{name}/__init__.py"):
         return ""
     spelt = re.compile(rf"(?<![\w.-]){re.sub('[-_.]', '[-_.]', name)}(?![\w-]|\.\w)", re.IGNORECASE)

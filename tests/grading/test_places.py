@@ -90,6 +90,17 @@ def test_error_of_a_service_leads_to_its_line() -> None:
     assert found[TEST].demand.endswith("the service: KeyError: 'title'")
 
 
+def test_the_line_that_a_services_traceback_shows_takes_no_place_of_a_probable_one() -> None:
+    """A change of it that passes is told as ever."""
+    sources = Sources({"app.py": FLASK})
+    result = lost("last exchange: POST /boats, sent {} -> 500 oops")
+    places = 'app.py:10: name = body["title"]\napp.py:2: app = Flask(__name__)'
+    found = of_service({TEST: result.but(probably=places)}, LOG, sources)
+    assert found[TEST].probably == "app.py:2: app = Flask(__name__)"
+    tried = 'app.py:10: name = body["title"] -- the test passes with: name = 1'
+    assert of_service({TEST: result.but(probably=tried)}, LOG, sources)[TEST].probably == tried
+
+
 def test_two_errors_of_unknown_requests_blame_no_line() -> None:
     """A place that may be wrong is not told as an error's."""
     sources = Sources({"app.py": FLASK})

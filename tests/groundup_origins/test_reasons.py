@@ -42,6 +42,7 @@ def test_an_install_that_failed_and_another_port_name_their_lines() -> None:
             'You can install "python-multipart" with: | pip install python-multipart',
             "; requirements.txt does not declare python-multipart",
         ),
+        ({"requirements.txt": ""}, "No module named 'flask'", "; requirements.txt does not declare flask"),
         ({"requirements.txt": "Python_Multipart>=1\n"}, "| pip install python-multipart", ""),
         ({"requirements.txt": "fastapi\n", "api/pyproject.toml": "x"}, "No module named 'jwt'", ""),
         ({"requirements.txt": "fastapi\n", "api/store.py": "x"}, "No module named 'store'", ""),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.domain.names import number_of, printable, without_codes
+from groundup.domain.verdicts import TRIED
 from groundup.grading.guesses import AnsweredRequest, RequestsOfTest, SentRequest, guesser, several
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
@@ -135,14 +136,15 @@ def of_service(
         answer = AnsweredRequest(method, address, status, body, handler, fine=fine, asked=every)
         if test.id in requests:
             answer = _with_earlier(answer, requests[test.id], _alike(test, results, requests))
-        told = result
+        told, probably = result, result.probably
         if error is not None:
             answer = answer._replace(raised=error.said, frames=error.frames[::-1])
             detail = f"{as_frames(error, sources)}\n\n{CHAINED}\n\n{result.detail}"
             told = result.but(detail=detail, demand=f"{result.demand}\nthe service: {error.said}")
+            probably = _but_shown(probably, error)
         calls = result.calls if handler is None or error is not None else sources.answering(handler)
         guess = guesser().of_answer(result, answer, sources)
-        found[test] = told.but(calls=calls, probably=several(guess, result.probably))
+        found[test] = told.but(calls=calls, probably=several(guess, probably))
     waiting = {
         test: result
         for test, result in results.items()
@@ -208,6 +210,17 @@ def _of_request(
         if some and len({one.frames[-1] for one in some}) == 1:
             return some[0]
     return None
+
+
+def _but_shown(probably: str, error: Error) -> str:
+    """Return places without the one that an error's traceback ends with, which is shown anyway."""
+    shown = "{}:{}: ".format(*error.frames[-1])
+    places = [
+        place
+        for place in probably.splitlines()
+        if TRIED.search(place) or not place.removeprefix(f"{WORKSPACE}/").startswith(shown)
+    ]
+    return "\n".join(places)
 
 
 def as_frames(error: Error, sources: Sources) -> str:

@@ -94,6 +94,10 @@ class Sources:
         """Yield the lines of a file with their numbers."""
         yield from enumerate(self._lines.get(path, ()), 1)
 
+    def paths(self) -> Iterable[str]:
+        """Return the paths of all files, the empty ones too."""
+        return self._lines.keys()
+
     def every(self) -> Iterator[tuple[str, int, str]]:
         """Yield path, number and text of each line."""
         for path in self._lines:

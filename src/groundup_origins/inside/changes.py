@@ -164,7 +164,7 @@ def _in(node: Any, statement: Any, scope: Scope) -> Iterator[CodeChange]:
         for number, part in enumerate(held if many else [held]):
             if not isinstance(part, ast.AST) or isinstance(part, ast.arguments):
                 continue  # a default was made when the function was
-            own = part if isinstance(part, ast.stmt) else statement
+            own = part if isinstance(part, (ast.stmt, ast.ExceptHandler)) else statement
             may_hang = isinstance(node, ast.While) and field == "test"
             for tier, new in _variants(part, _Around(node, field, scope)):
                 at, put = number if many else None, ast.copy_location(_but(new), part)  # it may be used elsewhere

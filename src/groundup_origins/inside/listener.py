@@ -115,7 +115,6 @@ class Listener:
 
 
 def failing_statement(report: Any) -> str:
-    """Return the last statement of a traceback."""
-    return next(
-        (line for line in reversed(str(report.longrepr).splitlines()) if line.startswith("    ")), ""
-    ).strip()
+    """Return the last statement of a traceback, not the marks that Python 3.11 and later have below it."""
+    lines = reversed(str(report.longrepr).splitlines())
+    return next((line for line in lines if line.startswith("    ") and line.strip(" ^~")), "").strip()

@@ -1,7 +1,9 @@
 """What hears how tests end comes after their results."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+from groundup_origins.inside.listener import failing_statement
 from tests.groundup_origins.inside.test_origins import with_origins
 
 HOSTILE = """
@@ -25,3 +27,10 @@ def test_a_result_is_reported_before_it_is_heard(tmp_path: Path) -> None:
     report = with_origins(tmp_path, HOSTILE, TESTS)
     assert [one.outcome for one in report.results.values()] == ["passed"]
     assert report.exit_code is None
+
+
+def test_the_failing_statement_is_no_row_of_marks() -> None:
+    """Python 3.11 and later underline what failed."""
+    trace = "test_a.py:3: in test_a\n    ids = [p['id'] for p in players]\n          ^^^^^^^~~~~\nE   TypeError: no"
+    assert failing_statement(SimpleNamespace(longrepr=trace)) == "ids = [p['id'] for p in players]"
+    assert failing_statement(SimpleNamespace(longrepr="E   SystemExit")) == ""
