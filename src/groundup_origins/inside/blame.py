@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 Place = tuple[str, int]
@@ -40,11 +40,12 @@ _ASIDE = 0.35
 _SUSPECT = 0.09
 """What one counts more that the lines of whole tests tell, too."""
 _NOT_SEEN = 0.5
-"""The suspicion of one that no test runs, such as the declaration of a field."""
+"""What share of the highest suspicion one has that no test runs, such as the declaration of a field."""
 _LITTLE = 0.3
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _OF_INPUT = ("400", "415", "422")
 """Statuses of what is refused for what was sent."""
+_REFUSES = 400
 _FEW = 3
 _FIELDS = 4
 _LONG, _SHORT, _SHAPED = 100, 3, 12
@@ -55,6 +56,9 @@ _STATUS = re.compile(r"\b([1-5]\d\d) (?:[!=]=|(?:not )?in [\[({]) ?([1-5]\d\d)\b
 _FIELD = re.compile(
     r"(?:\[|\bget\(|KeyError: )\s*['\"]([A-Za-z_][\w-]*)['\"]|['\"]([A-Za-z_][\w-]*)['\"] (?:not )?in\b"
 )
+_ORDERED = re.compile(r"\bsorted\(|\[\w+ ?[-+] ?1\]")
+"""How tests look at an order."""
+_SORTS = {"sort", "sorted", "order_by", "reverse", "reversed"}
 _LAST = re.compile(r"^last exchange: ([A-Z]+) (\S+?),? ", re.MULTILINE)
 _HOLDS = (ast.Try, ast.With, ast.AsyncWith)
 
@@ -103,8 +107,18 @@ class Blame:
         self._passing = [self._asked[one.key] for one in passing]
         self._passed = _counted(self._passing)
         self._counts: dict[Any, tuple[int, Mapping[Place, int]]] = {}
+        self._seen_later: dict[Exchange, Sequence[Place]] = {}
         places = {place for some in self._asked.values() for one in some for place in one.ran}
         self._paths = sorted({path for path, _ in places})
+        ran = {self._function(place) for place in places}
+        names = {name for path in self._paths for name in self._files[path].names}
+        self._unused = [
+            (path, one.lineno)
+            for path in self._paths
+            for one in self._files[path].unregistered()
+            if one.name not in names and one not in ran
+        ]
+        """Functions that nothing calls, and no framework was told of."""
 
     def of(self, one: Any, suspects: Sequence[Place]) -> list[Place]:
         """Return file and line of a few statements that may have lost a test, the likelier first.
@@ -119,16 +133,19 @@ class Blame:
         got, wanted = found.groups() if found else ("", "")
         last = exchanges[-1]
         if got != str(last.status):
-            got, wanted = (str(last.status), "") if last.status >= 500 else ("", "")
+            got, wanted = (str(last.status), "") if last.status >= _REFUSES else ("", "")
         is_other = got.startswith("4") and wanted.startswith("4")
+        telling = (ast.Raise,) if is_other else (ast.ExceptHandler,) if got.startswith("5") else ()
         far = self._back(self._begins(one, exchanges, got, wanted), exchanges)
         suspicion = self._suspicion(one.cause, exchanges)
-        points = {place: _ASIDE * value**1.5 * self._worth(place, is_other) for place, value in suspicion.items()}
+        points = {place: _ASIDE * value**1.5 * self._worth(place, telling) for place, value in suspicion.items()}
+        is_taken = got.startswith("2") and wanted.startswith("4")
+        unseen = _NOT_SEEN * (1.0 if is_taken else max(suspicion.values(), default=1.0))
         for place, steps in far.items():
             file = self._files[place[0]]
             whole = place[0], file.whole(place[1])
-            seen = _NOT_SEEN if file.around(place[1]) is None else suspicion.get(whole, _NOT_SEEN)
-            points[place] = _STEP**steps * math.sqrt(seen) * self._worth(place, is_other)
+            seen = unseen if file.around(place[1]) is None else suspicion.get(whole, unseen)
+            points[place] = _STEP**steps * math.sqrt(seen) * self._worth(place, telling)
         for path, line in suspects if all(self._file(path) for path, _ in suspects) else ():
             place = path, self._files[path].at[line].lineno
             points[place] = points.get(place, 0.0) + _SUSPECT
@@ -140,7 +157,7 @@ class Blame:
         if functions[:1] == functions[1:2]:
             others = [place for place, function in zip(best, functions) if function != functions[0]]  # noqa: B905
             best = [*dict.fromkeys([*best[:2], *others[:1], *best[2:]])]
-        return best[:_TOLD]
+        return best[: _TOLD + got.startswith("5")]  # its traceback may show one of them
 
     def _file(self, path: str) -> Any:
         if path not in self._files:
@@ -181,8 +198,11 @@ class Blame:
                 found[place] = found.get(place, 0.0) + value / 2
         return found
 
-    def _worth(self, place: Place, is_other: bool) -> float:
-        """Return what a statement counts by its kind: the more it computes, the more can be wrong."""
+    def _worth(self, place: Place, telling: tuple[type, ...]) -> float:
+        """Return what a statement counts by its kind: the more it computes, the more can be wrong.
+
+        *telling*: kinds that count although they compute nothing.
+        """
         file, node = self._files[place[0]], self._node(place)
         value = getattr(node, "value", None)
         is_told_by_part = file.around(place[1]) is None and any(
@@ -190,7 +210,7 @@ class Blame:
         )
         is_held = isinstance(node, (*_HOLDS, ast.Pass, ast.ExceptHandler, *self._code.DEFINITIONS))
         makes_nothing = isinstance(node, (ast.Assign, ast.AnnAssign)) and value and self._code.is_empty(value)
-        if isinstance(node, ast.Raise) and is_other:
+        if place in self._unused or isinstance(node, telling):
             return 1.0
         if is_told_by_part or is_held or makes_nothing or isinstance(node, ast.Raise):
             return _LITTLE
@@ -210,16 +230,20 @@ class Blame:
         elif got.startswith("4"):
             own = self._refusing(last, got)
         elif got.startswith("5"):
-            ended = [place for place in last.ran if not isinstance(self._node(place), _HOLDS)]
-            own = dict.fromkeys(sorted(ended, key=last.ran.__getitem__)[-1:], 0.0)
+            own = self._raising(last)
         else:
-            own = self._answering(last)
+            own = self._answering(last, one.message)
         found = {(place, at): steps for place, steps in own.items()}
+        if last.status >= _REFUSES:
+            found.update({(place, at): 0.0 for place in self._unused})
         for place, when, steps in self._changing(exchanges, got, wanted):
             found.setdefault((place, when), steps)
+        if _ORDERED.search(one.said):
+            sorting = [place for place in last.ran if self._code.named(self._node(place)) & _SORTS]
+            found.update({(place, at): 0.0 for place in sorting})
         for field in _fields(one.said) if got[:1] in ("", wanted[:1]) else ():
             for when, each in enumerate(exchanges):
-                for path, line in each.ran:
+                for path, line in each.ran if when == at else self._storing(each):
                     if field in self._code.keys(self._node((path, line)))[1]:
                         place = path, self._files[path].giving(line, field)
                         found.setdefault((place, when), _EARLIER * (when != at))
@@ -234,14 +258,19 @@ class Blame:
         unsafe = [at for at, one in enumerate(exchanges[:-1]) if one.method not in _SAFE]
         is_still_there = got.startswith("2") and wanted.startswith("4") and wanted not in _OF_INPUT
         is_refused = got.startswith("4") and not wanted.startswith("4")
-        for at in unsafe[-1:] if is_still_there else unsafe if is_refused else ():
-            if is_still_there or exchanges[at].texts & exchanges[-1].texts:
-                for place in exchanges[at].ran:
-                    is_change = self._code.changes(self._node(place))
-                    if is_still_there:
-                        yield place, at, 0.0 if is_change else _INNER
-                    elif is_change:
-                        yield place, at, _CALLED
+        for at in unsafe[-1:] if is_still_there else ():
+            stored = self._storing(exchanges[at])
+            changing = [place for place in stored if self._code.changes(self._node(place))]
+            should = changing or [place for place in stored if self._shared(place)]
+            yield from ((place, at, 0.0 if place in should else _INNER) for place in stored)
+        for at in unsafe if is_refused else ():
+            if exchanges[at].texts & exchanges[-1].texts:
+                changing = [place for place in exchanges[at].ran if self._code.changes(self._node(place))]
+                yield from ((place, at, _CALLED) for place in changing)
+
+    def _shared(self, place: Place) -> Set[str]:
+        """Return the variables of the module that a statement reads."""
+        return {name for name in self._code.loaded(self._node(place)) if name in self._files[place[0]].shared}
 
     def _accepting(self, last: Exchange, wanted: str) -> dict[Place, float]:
         """Return what should have refused, most of all what declares, reads and checks fields with odd values."""
@@ -256,7 +285,7 @@ class Blame:
             ends = getattr(node, "body", ()) if isinstance(node, (ast.If, ast.ExceptHandler)) else ()
             if any(self._says(end, wanted) for end in ends):
                 found[place] = 0.3 if wanted in _OF_INPUT else 1.0
-        answering = {self._function(place) for place in self._latest_return(last)}
+        answering = self._answers(last)
         own = sorted(place for place in last.ran if self._function(place) in answering)
         checks = [at for at, place in enumerate(own) if isinstance(self._node(place), ast.If)]
         for at, place in enumerate(own):  # where a check may be missing
@@ -278,19 +307,50 @@ class Blame:
             for line in self._files[path].declaring(field)
         }
 
-    def _answering(self, last: Exchange) -> dict[Place, float]:
+    def _raising(self, last: Exchange) -> dict[Place, float]:
+        """Return what ended an exchange, the innermost `except` tried then, and what had let it through."""
+        order = last.ran.__getitem__
+        ran = sorted((place for place in last.ran if not isinstance(self._node(place), _HOLDS)), key=order)
+        passed: list[Place] = []
+        while ran and isinstance(self._node(ran[-1]), ast.ExceptHandler):
+            passed.insert(0, ran.pop())
+        found = {**dict.fromkeys(ran[-1:], 0.0), **dict.fromkeys(passed[:1], 0.0)}
+        for place in ran[-1:]:
+            used, function = self._code.loaded(self._node(place)), self._function(place)
+            above = [one for one in ran[:-1] if self._function(one) is function]
+            guards = [one for one in above if self._code.is_guard(self._node(one))]
+            found.update({one: 1.0 for one in guards if used & self._code.loaded(self._node(one))})
+        return found
+
+    def _answering(self, last: Exchange, said: str) -> dict[Place, float]:
         """Return what answered, read the fields that were sent otherwise, or changed what is stored."""
         found = dict.fromkeys(self._latest_return(last), _BEGIN)
         odd = self._odd(last)
+        quoted = {name for name, value in last.texts if len(value) >= _SHORT and value in said}
         for place in last.ran:
             node = self._node(place)
+            if quoted & self._code.keys(node)[0]:
+                found[place] = 0.0
+                continue
             reads = len(odd) <= _FEW and self._code.keys(node)[0] & {*odd}
             if reads or (last.method not in _SAFE and self._code.changes(node)):
                 found[place] = _BEGIN
         return found
 
+    def _answers(self, last: Exchange) -> set[Any]:
+        """Return the functions that a framework called: those of routes, else all that no other one called."""
+        called = {name for place in last.ran for name in self._code.named(self._node(place))}
+        ran = {function for place in last.ran for function in [self._files[place[0]].around(place[1])] if function}
+        uncalled = {one for one in ran if one.name not in called}
+        return {one for one in ran if self._code.is_route(one)} or uncalled or ran
+
     def _latest_return(self, last: Exchange) -> list[Place]:
-        returns = [place for place in last.ran if isinstance(self._node(place), ast.Return)]
+        answering = self._answers(last)
+        returns = [
+            place
+            for place in last.ran
+            if self._function(place) in answering and isinstance(self._node(place), ast.Return)
+        ]
         return sorted(returns, key=last.ran.__getitem__)[-1:]
 
     def _says(self, node: Any, status: str) -> bool:
@@ -347,26 +407,48 @@ class Blame:
                     ends = [one for one in inside if isinstance(self._node(one), (ast.Return, ast.Raise))]
                     yield from ((one, _INNER, at) for one in sorted(ends or inside, key=ran.__getitem__)[-1:])
                 yield from (((path, one.lineno), _INNER, at) for one in other_file.shared.get(name, ()))
-        read, shared = self._code.keys(node)[0], self._code.loaded(node) & file.shared.keys()
+        read, shared = self._code.keys(node)[0], self._shared(place)
         filled: set[str] = set()
         for when in range(at, -1, -1):
-            for one in exchanges[when].ran:
+            for one in exchanges[when].ran if when == at else self._storing(exchanges[when]):
                 changed = shared & self._code.stored(self._node(one)) if one[0] == place[0] else ()
                 filled.update(changed)
                 if one != place and (changed or read & self._code.keys(self._node(one))[1]):
                     yield one, 1.0 + _EARLIER * (when != at), when
-        if any(file.begins_empty(name) for name in shared - filled):
-            yield from self._not_storing(exchanges, at)
+        empty = {name for name in shared - filled if file.begins_empty(name)}
+        if empty:
+            yield from self._not_storing(exchanges, at, empty)
 
-    def _not_storing(self, exchanges: Sequence[Exchange], at: int) -> Iterator[tuple[Place, float, int]]:
-        """Yield what the latest exchange before another computed alone: it may have had to store something."""
+    def _storing(self, earlier: Exchange) -> Sequence[Place]:
+        """Return what an exchange ran that another one may see: its answer was for the test alone."""
+        if earlier not in self._seen_later:
+            answering = self._answers(earlier)
+            self._seen_later[earlier] = [
+                place
+                for place in earlier.ran
+                if not isinstance(self._node(place), ast.Return)
+                or self._code.changes(self._node(place))
+                or self._function(place) not in answering
+            ]
+        return self._seen_later[earlier]
+
+    def _not_storing(
+        self, exchanges: Sequence[Exchange], at: int, empty: Set[str]
+    ) -> Iterator[tuple[Place, float, int]]:
+        """Yield what the latest exchange before another computed alone: it may have had to store something.
+
+        Where some of it names one of those that are *empty*, that alone.
+        """
         unsafe = [before for before, one in enumerate(exchanges[:at]) if one.method not in _SAFE]
         shared = {self._function(place) for place in exchanges[at].ran}
         for before in unsafe[-1:]:
-            for place in exchanges[before].ran:
-                is_statement = isinstance(self._node(place), (ast.Assign, ast.Expr))
-                if is_statement and self._function(place) not in shared:
-                    yield place, _INNER, before
+            alone = [
+                place
+                for place in exchanges[before].ran
+                if isinstance(self._node(place), (ast.Assign, ast.Expr)) and self._function(place) not in shared
+            ]
+            naming = [place for place in alone if empty & self._code.loaded(self._node(place))]
+            yield from ((place, 0.0 if naming else _INNER, before) for place in naming or alone)
 
     def _within(self, place: Place, ran: Mapping[Place, int]) -> Iterator[tuple[Place, float]]:
         """Yield what led to a statement in its function, and to the function, in one exchange."""

@@ -15,6 +15,7 @@ from typing import Any
 _STORES = (
     "append", "add", "update", "pop", "remove", "insert", "setdefault", "extend", "clear", "discard", "create",
     "save", "delete", "execute", "put", "write", "set",
+    "sort", "reverse",
 )  # fmt: skip
 """How names of methods begin that change something."""
 _GETS = ("get", "pop", "setdefault", "getlist")
@@ -26,6 +27,9 @@ _EMPTY = ("dict", "list", "set", "deque", "count")
 _COMPUTES = (
     ast.Call, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.IfExp, ast.comprehension,
 )  # fmt: skip
+_ROUTES = ("get", "post", "put", "patch", "delete", "head", "options", "route", "api_route")
+"""How decorators are called that let a function answer requests."""
+_EXITS = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
@@ -47,7 +51,10 @@ class Statements:
         self.functions: dict[str, list[Any]] = {}
         self.shared: dict[str, list[Any]] = {}
         """Those of the module and of classes by the name that they give a value."""
-        self._walk(ast.parse(text), None, None)
+        tree = ast.parse(text)
+        self._walk(tree, None, None)
+        self.names = {getattr(one, "id", "") or getattr(one, "attr", "") for one in ast.walk(tree)}
+        """All that are used."""
         for one in [*self.first.values()]:
             for _, value in given(one):
                 if value.lineno not in self.first:
@@ -71,6 +78,12 @@ class Statements:
                     None if isinstance(one, FUNCTIONS) else one,
                     one if isinstance(one, FUNCTIONS) else function,
                 )
+
+    def unregistered(self) -> list[Any]:
+        """Return the functions of the module that no decorator hands on, where others are handed on so."""
+        own = [one for some in self.functions.values() for one in some if self.function[one] is None]
+        bare = [one for one in own if not one.decorator_list and self.above[one] is None]
+        return bare if len(bare) < len(own) else []
 
     def node(self, line: int) -> Any:
         """Return the statement that begins at a line, or the part of one."""
@@ -202,6 +215,18 @@ def text_of(statement: Any) -> str:
 def computing(statement: Any) -> int:
     """Return how many parts of a statement compute something."""
     return sum(isinstance(one, _COMPUTES) for one in _parts(statement))
+
+
+def is_route(function: Any) -> bool:
+    """Say whether a function answers requests, by its decorators."""
+    return any(
+        isinstance(one, ast.Call) and getattr(one.func, "attr", "") in _ROUTES for one in function.decorator_list
+    )
+
+
+def is_guard(statement: Any) -> bool:
+    """Say whether a statement is a condition that keeps what stands below it from running."""
+    return isinstance(statement, ast.If) and isinstance(statement.body[-1], _EXITS)
 
 
 def is_empty(value: Any) -> bool:

@@ -161,3 +161,129 @@ def test_what_is_sent_has_names(path: str, body: str, sent: Mapping[str, object]
     """In a query, in JSON, or in a form."""
     told = {"method": "POST", "address": f"http://here{path}", "sent": body, "status": 200}
     assert Exchange(told, {}, lambda _: None).sent == sent
+
+
+HARBOUR = """
+import re
+slips = {}
+docks = {}
+
+@app.exception_handler(Wrong)
+def wrong(request, problem):
+    return answer(problem, 422)
+
+def malformed(request, problem):
+    return answer(problem, 400)
+
+def answer(data, status):
+    return {"data": data}, status
+
+@app.get("/slips")
+def every(kind, place):
+    found = [one for one in slips.values() if kind in one]
+    found.sort(key=lambda one: one["kind"])
+    berth = request.args.get("berth")
+    return answer(found, 200)
+
+@app.post("/slips")
+def rent(body):
+    for name in ("kind",):
+        if body.get(name) is None:
+            raise Wrong(name)
+    number = parsed(body["berth"])
+    return answer(number, 201)
+
+def parsed(text):
+    try:
+        return int(text)
+    except KeyError:
+        raise Wrong(text) from None
+
+@app.delete("/docks/<name>")
+def close(name):
+    gone = docks.get(name)
+    return answer(gone, 200)
+
+@app.get("/docks/<name>")
+def dock(name):
+    known = docks.get(name)
+    return answer(known, 200)
+"""
+
+
+@pytest.fixture
+def harbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder of a service with routes."""
+    monkeypatch.setitem(globals(), "SERVICE", HARBOUR)
+    monkeypatch.setitem(globals(), "LINES", HARBOUR.splitlines())
+    return tmp_path
+
+
+EVERY = "found = [; found.sort; berth = ; return answer(found; return {"
+
+
+def test_what_answers_is_the_function_of_the_route(harbour: Path) -> None:
+    """Not one that it calls last."""
+    asked = [exchange("GET", "/slips", 200, {}, EVERY)]
+    passed = [exchange("GET", "/slips", 200, {}, 'return {"data"')]
+    found = told(harbour, "assert [] == [1]", "last exchange: GET /slips -> 200 {}", asked, passed)
+    assert any(line.startswith("found = [") for line in found)
+    assert found[0] == "return answer(found, 200)"
+
+
+def test_an_order_that_is_looked_at_leads_to_what_sorts(harbour: Path) -> None:
+    """A statement of a test that compares neighbours, or sorts, looks at an order."""
+    asked = [exchange("GET", "/slips", 200, {}, EVERY)]
+    said = "last exchange: GET /slips -> 200 {}\nassert rows[at]['kind'] <= rows[at + 1]['kind']"
+    assert told(harbour, "assert 3 <= 1", said, asked)[0].startswith("found.sort(")
+
+
+def test_a_sent_text_that_a_test_looks_for_leads_to_what_reads_it(harbour: Path) -> None:
+    """By the name under which it was sent."""
+    asked = [exchange("GET", "/slips?berth=north", 200, {}, EVERY)]
+    said = "last exchange: GET /slips?berth=north -> 200 {}"
+    assert told(harbour, "assert 'north' in ''", said, asked)[0].startswith("berth = ")
+
+
+def test_a_handler_that_no_framework_knows_is_told_of_a_refusal(harbour: Path) -> None:
+    """Others like it are handed on by decorators."""
+    asked = [exchange("POST", "/slips", 422, "no", 'for name; return answer(problem, 422; return {"data"')]
+    found = told(harbour, "assert 422 == 400", "last exchange: POST /slips, sent no -> 422 {}", asked)
+    assert "def malformed(request, problem):" in found
+    assert not any(line in found for line in ("def wrong(request, problem):", "def answer(data, status):"))
+
+
+def test_an_exception_that_a_handler_does_not_name_leads_to_it(harbour: Path) -> None:
+    """It was tried, and what stands in it did not run."""
+    ran = "for name; if body; number = ; return int; except KeyError"
+    asked = [exchange("POST", "/slips", 500, {"kind": 1, "berth": "x"}, ran)]
+    found = told(harbour, "assert 500 == 422", "last exchange: POST /slips, sent {} -> 500 oops", asked)
+    assert {"return int(text)", "except KeyError:"} <= {*found[:3]}
+
+
+def test_a_condition_that_let_something_through_led_to_it(harbour: Path) -> None:
+    """And so did the loop around it, which lacks a name."""
+    asked = [exchange("POST", "/slips", 500, {"kind": 1}, "for name; if body; number = ")]
+    found = told(harbour, "assert 500 == 422", "last exchange: POST /slips, sent {} -> 500 oops", asked)
+    assert "if body.get(name) is None:" in found
+    assert 'for name in ("kind",):' in found
+
+
+def test_what_should_be_gone_leads_to_what_only_read_it(harbour: Path) -> None:
+    """Where the latest exchange before changed nothing."""
+    asked = [
+        exchange("DELETE", "/docks/a", 200, {}, "gone = ; return answer(gone; return {"),
+        exchange("GET", "/docks/a", 200, {}, "known = ; return answer(known; return {"),
+    ]
+    assert "gone = docks.get(name)" in told(
+        harbour, "assert 200 == 404", "last exchange: GET /docks/a -> 200 {}", asked
+    )
+
+
+def test_a_test_that_gave_up_leads_to_what_refused(harbour: Path) -> None:
+    """No message compares the status then."""
+    asked = [
+        exchange("POST", "/slips", 422, {}, "for name; if body; raise Wrong(name); return answer(problem, 422")
+    ]
+    found = told(harbour, "Skipped: no slip", "last exchange: POST /slips, sent {} -> 422 {}", asked)
+    assert "if body.get(name) is None:" in found

@@ -31,6 +31,8 @@ def test_a_result_is_reported_before_it_is_heard(tmp_path: Path) -> None:
 
 def test_the_failing_statement_is_no_row_of_marks() -> None:
     """Python 3.11 and later underline what failed."""
-    trace = "test_a.py:3: in test_a\n    ids = [p['id'] for p in players]\n          ^^^^^^^~~~~\nE   TypeError: no"
+    trace = (
+        "test_a.py:3: in test_a\n    ids = [p['id'] for p in players]\n          ^^^^^^^~~~~\nE   TypeError: no"
+    )
     assert failing_statement(SimpleNamespace(longrepr=trace)) == "ids = [p['id'] for p in players]"
     assert failing_statement(SimpleNamespace(longrepr="E   SystemExit")) == ""
