@@ -148,7 +148,7 @@ def satisfiable(language: Language, constraint: str, versions: Sequence[str]) ->
         if language == "python":
             return _python(text, versions)
         alternatives = {"rust": _cargo, "javascript": _npm, "csharp": _nuget}[language](text)
-        with_pre = "-" in text
+        with_pre = re.search(r"\S-", text) is not None  # in `1.0 - 2.0` it stands alone
         known = [key for key in map(_key, versions) if key is not None and (with_pre or not key[1])]
         return any(all(test(key) for test in tests) for tests in alternatives for key in known)
     except ValueError:  # unclear, or a number of more digits than Python reads
@@ -257,8 +257,8 @@ def _nuget(text: str) -> list[list[Test]]:
     interval = _INTERVAL.fullmatch(text)
     if interval is None:
         if text.endswith("*"):
-            numbers = [part for part in text.rstrip("*").rstrip(".-").split(".") if part]
-            low = _key(".".join(numbers)) if numbers else ((0, 0, 0, 0), ())
+            numbers = text.removesuffix("-*").rstrip("*").rstrip(".-")
+            low = _key(numbers + "-0" * text.endswith("-*")) if numbers else ((0, 0, 0, 0), ())
         else:
             low = _key(text)
         if low is None:
