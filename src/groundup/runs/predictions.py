@@ -474,9 +474,11 @@ def _why_none(folder: Path, visible: Sequence[Path], name: str, layout: Predicti
     telling = [entry for entry in visible if not (_is_plain_file(entry) and _DOCUMENT.fullmatch(entry.name))]
     if len(telling) == 1 and _is_plain_file(telling[0]):
         file, beside = telling[0].name, " and documents" if len(visible) > 1 else ""
-        if file.endswith(layout.packed):
+        if file.endswith(ARCHIVES):
             ending = file[len(without_ending(file)) :]
             return f"{name} holds only {file}{beside}; call it submission{ending}, or unpack it there"
+        if file.endswith(layout.packed):
+            return f"{name} holds only {file}{beside}; call it {PATCH_FILE}"
         if _UNREAD.fullmatch(file):
             return f"{name} holds only {file}{beside}, an archive that is not read here; unpack it there"
     return None
