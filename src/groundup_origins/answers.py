@@ -76,7 +76,7 @@ def of_answer(result: Result, answer: AnsweredRequest, sources: Sources) -> str:
     """
     got, wanted = _statuses(result.message, result.demand, answer.status)
     if answer.raised:
-        is_told = answer.last is not None and not result.probably and _OF_NOTHING.search(answer.raised)
+        is_told = answer.last is not None and not result.probably
         return _by_story(result, answer, got, wanted, sources) if is_told else ""
     if answer.handler is None:
         like = sources.route_like(answer.method, answer.address) if answer.status in _NOT_FOUND else None
@@ -134,6 +134,7 @@ def _by_story(result: Result, answer: AnsweredRequest, got: str, wanted: str, so
         texts=[wrong for wrong, _ in texts(f"{result.message}\n{result.demand}")],
         anchors=answer.frames or [*checks, *(_condition(*place, sources, spans) for place in refusing)],
         lacking=next(filter(None, lacking.groups()), "") if lacking else "",
+        is_of_values=bool(answer.raised) and not _OF_NOTHING.search(answer.raised),
     )
     story = [sources.shown(*place) for place in Story(code, answer, symptom).told()]
     return "\n".join([*filter(None, [known]), *story])
@@ -306,6 +307,8 @@ def _field_place(result: Result, sources: Sources, spans: Sequence[tuple[str, in
     Of a field that is not there it is the line of the one whose name is most like it.
     """
     names, absent = _fields(result)
+    if absent and (same := _spelt_otherwise(absent, sources, spans)):
+        return _few(sources, most, same)
     records = _records(sources) if names else {}
     for name in names:
         for some in (spans[:1], spans):
@@ -317,6 +320,18 @@ def _field_place(result: Result, sources: Sources, spans: Sequence[tuple[str, in
             if place := _few(sources, most, [*dict.fromkeys(written.get(like, ()))]):
                 return place
     return ""
+
+
+def _spelt_otherwise(
+    name: str, sources: Sources, spans: Sequence[tuple[str, int, int]]
+) -> list[tuple[str, int]]:
+    """Return the lines in *spans* that write a key of the same words as a field that an answer lacks."""
+    found: dict[tuple[str, int], None] = {}
+    for place in _inside(sources.lines_with(_KEY), spans):
+        keys = [*_written(sources.line(*place), {})]
+        if any(key != name and _words(key) == _words(name) for key in keys) and name not in keys:
+            found[place] = None
+    return [*found]
 
 
 def _records(sources: Sources) -> dict[str, list[str]]:

@@ -38,6 +38,10 @@ NEW = re.compile(r"\bnew\s+(?:\w+\.)*(?P<name>[A-Z]\w*)(?:<[^()]*>)?\s*\(")
 ASSIGNED = re.compile(r"^\s*(?:[^\s=();]+\s+)*(?P<name>\w+)\s*=(?!=)")
 _TYPED = re.compile(r"\b([A-Z]\w*)(?:<[^;=(){}]{0,60}>)?(?:\[\])?\s+([a-z]\w*)\s*(?=[=;,):])")
 """A name with its type."""
+_LOOPS = re.compile(r"^\s*for\s*\(\s*(?:[\w<>\[\],. ?]+\s)?(?P<name>\w+)\s*[=:]")
+"""The head of a loop, with its variable."""
+_ENDS = re.compile(r"[;{}]\s*(?://.*)?$|^\s*(?:@|//|\*|/\*)|^\s*$")
+"""A line behind which another statement begins."""
 _MEMBER = re.compile(r"^\s*(?:[^\s=();]+\s+)+(?P<name>\w+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
@@ -93,6 +97,7 @@ class CodeMap:
             self._by_name.setdefault(span.name, []).append(span)
         self._writing: dict[tuple[ServiceFunction, str], list[tuple[int, str]]] = {}
         self._calls: dict[ServiceFunction, list[ServiceFunction]] = {}
+        self._handed: dict[ServiceFunction, Mapping[str, set[str]]] = {}
         self._reached: dict[tuple[str, str], Mapping[ServiceFunction, int]] = {}
 
     def _read(self, path: str) -> None:
@@ -205,16 +210,42 @@ class CodeMap:
         """Return the lines of a function, as many as a person would look at."""
         return self.sources.text(span.path)[span.first - 1 : span.last][:_LONGEST]
 
+    def statement(self, span: ServiceFunction, number: int) -> tuple[int, str]:
+        """Return the first line of the statement that a line of a function belongs to, and its text."""
+        lines = self.sources.text(span.path)
+        first, last = number, number
+        while first > span.first and not _ENDS.search(lines[first - 2]):
+            first -= 1
+        while last < span.last and not _ENDS.search(lines[last - 1]):
+            last += 1
+        return first, "\n".join(lines[first - 1 : last])
+
+    def called_in(self, text: str, span: ServiceFunction) -> dict[ServiceFunction, int]:
+        """Return what a part of a function may call, with how many functions its call may mean."""
+        found: dict[ServiceFunction, int] = {}
+        for one in _CALLED.finditer(text):
+            some = [*self._named(one, text, span)]
+            for other in some:
+                found.setdefault(other, len(some))
+        found.pop(span, None)
+        return found
+
+    def handed(self, span: ServiceFunction) -> Mapping[str, set[str]]:
+        """Return the texts that a function hands to others, by their names: fields that they read, mostly."""
+        if span not in self._handed:
+            found: dict[str, set[str]] = {}
+            text = "\n".join(self.lines(span))
+            for one in _CALLED.finditer(text):
+                if one["name"] in self._by_name:
+                    keys = _TEXT.findall(bracketed(text, one.end() - 1))
+                    found.setdefault(one["name"], set()).update(keys)
+            self._handed[span] = found
+        return self._handed[span]
+
     def calls(self, span: ServiceFunction) -> list[ServiceFunction]:
         """Return what a function calls, in that order."""
         if span not in self._calls:
-            found: dict[ServiceFunction, None] = {}
-            text = "\n".join(self.lines(span))
-            for one in _CALLED.finditer(text):
-                for other in self._named(one, text, span):
-                    found.setdefault(other)
-            found.pop(span, None)
-            self._calls[span] = [*found]
+            self._calls[span] = [*self.called_in("\n".join(self.lines(span)), span)]
         return self._calls[span]
 
     def _named(self, one: re.Match[str], text: str, span: ServiceFunction) -> Iterator[ServiceFunction]:
@@ -309,6 +340,12 @@ def arguments(text: str) -> list[str]:
 def words(line: str) -> set[str]:
     """Return the names in a line of code."""
     return set(_WORD.findall(_TEXT.sub("", line))) - _NOTHING
+
+
+def given(line: str) -> str:
+    """Return the name of the variable that a line gives a value, the head of a loop included; or ""."""
+    found = ASSIGNED.match(line) or _LOOPS.match(line)
+    return found["name"] if found else ""
 
 
 def mutated(line: str) -> str:

@@ -18,6 +18,7 @@ from groundup_origins.code_map import (
     CodeMap,
     Place,
     ServiceFunction,
+    given,
     mutated,
     words,
 )
@@ -31,6 +32,15 @@ _WRITES_WITHIN = 3
 """Calls away at which a function may still give a field its value."""
 _READ_WELL, _MOST_WEIGHT = 2.0, 2.5
 """Weights of members: at least for one whose writing says something, and the most that counts."""
+_STEPS, _STEP = 3, 0.4
+"""How far values are followed back, and what is taken off for each step."""
+_INTO = 0.3
+"""Taken off besides for what a helper returns."""
+_LIKELY = 2
+"""Functions that a call may mean, for each to be followed."""
+_PATH_PART = re.compile(r"[{:](\w+)(?=[}/\"'])")
+_QUOTED_TEXT = re.compile(r"\"[^\"]*\"")
+_CLASS_LINE = re.compile(r"^\s*(?:(?:public|final|abstract|static)\s+)*class\s")
 _NEARBY = 0.6
 """Taken off at most for what answers itself."""
 _OWN = 1.2
@@ -78,6 +88,8 @@ class Symptom(NamedTuple):
     """Lines that gave the status that it saw, or that would have refused as it wanted, with their conditions."""
     lacking: str = ""
     """What the service said to be missing, with its name."""
+    is_of_values: bool = False
+    """Whether the service's error tells of a wrong value, not of something missing."""
 
 
 class Story:
@@ -90,6 +102,7 @@ class Story:
         self._fine = [code.reached_by(one.method, one.address) for one in answer.fine]
         is_accepted = symptom.got.startswith("2") and symptom.wanted.startswith("4")
         self._earlier = [code.reached_by(one.method, one.address) for one in related(answer, by_time=is_accepted)]
+        self._asks = answer.method, answer.address
         self._asked = answer.earlier
         uses = answer.last.uses if answer.last else frozenset[str]()
         self._is_of_maker = any(uses & one.makes for one in related(answer, by_time=False)[:1])
@@ -114,6 +127,7 @@ class Story:
         else:
             self._of_value()
         self._unread()
+        self._unbound()
         return sorted(self._points, key=lambda place: -self._points[place])
 
     def _add(self, place: Place, points: float) -> None:
@@ -130,7 +144,64 @@ class Story:
     def _common(self, span: ServiceFunction) -> float:
         """Return what is taken off for a function that tests that passed lead to as well."""
         passing = sum(span in one for one in self._fine)
+        if passing and self._is_handed_new(span.name):
+            return 0.0
         return 0.0 if passing == 0 else 0.5 if passing < 4 else 1.0
+
+    def _is_handed_new(self, name: str) -> bool:
+        """Whether a function is told to read something here that no passing test had it read."""
+        own = {key for span in self._near for key in self._code.handed(span).get(name, ())}
+        return bool(own - {key for one in self._fine for span in one for key in self._code.handed(span).get(name, ())})
+
+    def _traced(self, span: ServiceFunction, number: int, points: float) -> None:
+        """Tell what gives a statement its values, the nearer first: assignments, loops, what helpers return."""
+        seen = {(span, self._code.statement(span, number)[0])}
+        level = [(span, number, points)]
+        for _ in range(_STEPS):
+            further = []
+            for one, at, worth in level:
+                for other, line, less in self._before(one, at):
+                    if (other, line) not in seen:
+                        seen.add((other, line))
+                        self._add((other.path, line), worth - less)
+                        further.append((other, line, worth - less))
+            level = further
+
+    def _before(self, span: ServiceFunction, number: int) -> Iterator[tuple[ServiceFunction, int, float]]:
+        """Yield the lines of which a statement has its values, with what is taken off for each."""
+        first, text = self._code.statement(span, number)
+        names = words(text)
+        for at in range(first - 1, span.first, -1):
+            line = self._code.sources.line(span.path, at)
+            if given(line) in names:
+                yield span, at, _STEP
+        for other, likely in self._code.called_in(text, span).items():
+            if likely <= _LIKELY and other.last - other.first < _SHORT:
+                off = self._common(other)
+                for (_, at), line, _ in self._lines({other: 0}):
+                    if _RETURNS.search(line) and not _REFUSES.search(line):
+                        yield other, at, _STEP + _INTO + off
+
+    def _unbound(self) -> None:
+        """Tell the line of a route that names a part of the path otherwise than what answers reads it."""
+        route = self._code.sources.route(*self._asks)
+        if route is None:
+            return
+        line = self._code.sources.line(*route)
+        texts = [line for span in self._near for line in self._code.lines(span)]
+        others = " ".join(one for one in texts if one.strip() != line)
+        for name in _PATH_PART.findall(line):
+            if not re.search(rf"\b{name}\b", others) and not re.search(rf"\b{name}\b", _QUOTED_TEXT.sub("", line)):
+                self._add(route, 6.8)
+
+    def _unserved(self) -> None:
+        """Tell the class of what should have answered, and its route: nothing there says that it is not found."""
+        for span in [*self._near][:1]:
+            for at in range(span.first, 0, -1):
+                if _CLASS_LINE.match(self._code.sources.text(span.path)[at - 1]):
+                    self._add((span.path, at), 6.6)
+                    break
+            self._add((span.path, span.first), 6.5)
 
     def _unread(self) -> None:
         """Tell what answered a request with other fields than one that the test reads of it."""
@@ -151,6 +222,8 @@ class Story:
     def _refused(self) -> None:
         """A check refused what was right: what it looks at, and what should have been stored before."""
         states: dict[str, float] = {}
+        if self._symptom.got == "404" and not self._symptom.anchors:
+            self._unserved()
         for place in self._symptom.anchors:
             span = self._code.around(place)
             if span is None:
@@ -167,7 +240,7 @@ class Story:
                 self._passed(span, place[1], 4.4 + _OWN * is_own - 2 * common)
             self._looked_at(span, place[1], states, 1.0 - 0.6 * common)
             if self._symptom.got in _OF_INPUT:
-                self._called_with(span)
+                self._called_with(span, 4.5 - 2 * common)
         for name in sorted(self._constants):
             self._add(self._code.constants[name], 4.7 if len(self._constants) < _MANY else 4.3)
         self._note_near(states)
@@ -210,11 +283,11 @@ class Story:
                     names |= {name for name in words(line) if name.isupper()}
         self._constants |= {name for name in names if name in self._code.constants}
 
-    def _called_with(self, span: ServiceFunction) -> None:
+    def _called_with(self, span: ServiceFunction, points: float) -> None:
         """Tell the lines of what answers that have a check look at what was sent."""
         for at, line, _ in self._lines(dict.fromkeys([*self._near][:1], 0)):
             if span.name and re.search(rf"\b{span.name}\(", line):
-                self._add(at, 4.5)
+                self._add(at, points)
 
     def _lacking(self, line: str) -> set[str]:
         """Return the names in a line of what the service said to be missing."""
@@ -296,6 +369,9 @@ class Story:
     def _accepted(self) -> None:
         """What should be refused was not: what should have been stored or removed before, or the check."""
         is_of_input = self._symptom.wanted in _OF_INPUT
+        for at, line, off in self._lines(self._near) if not self._symptom.anchors else ():
+            if _ANSWERS.search(line):
+                self._add(at, 6.0 - off / 2)
         for place in self._symptom.anchors:
             span = self._code.around(place)
             self._add(place, 4.0 - 2 * (self._common(span) if span else 0.0))
@@ -347,6 +423,10 @@ class Story:
         states: dict[str, float] = {}
         for path, number in self._symptom.anchors:
             if (span := self._code.around((path, number))) is not None:
+                self._traced(span, number, 4.7 if self._symptom.is_of_values else 3.9)
+                if self._symptom.is_of_values:
+                    self._add((path, number), 4.8)
+                    return
                 self._looked_at(span, number, states, 1.0)
         for _, line, off in self._lines(self._near) if not self._symptom.anchors else ():
             if off < _NEAR:
@@ -381,6 +461,9 @@ class Story:
                     if applies:
                         self._add(at, points - off - less)
                         break
+        for at, line, off in [*self._lines(self._near)]:
+            if _ANSWERS.search(line) and off < _NEAR and not _REFUSES.search(line):
+                self._traced(self._code.around(at) or next(iter(self._near)), at[1], (5.8 if self._symptom.fields or self._is_unsafe else 4.4) - off)
         states: dict[str, float] = {}
         for _, line, off in self._lines(self._near):
             chosen = _CHOOSES.search(line) is not None
@@ -398,9 +481,12 @@ class Story:
         for field in self._symptom.fields[:2]:
             for spans, less in [(self._near, 0.0), *self._earlier_ones(1.0)]:
                 for span, depth in spans.items():
+                    crowd = sum(other.name == span.name for other in spans) > _LIKELY
                     for at, _ in self._code.writing(span, field):
-                        self._add((span.path, at), points - 0.1 * depth - less)
+                        self._add((span.path, at), points - 0.1 * depth - less - 1.5 * crowd)
                         found = found or not less
+                        if not less:
+                            self._traced(span, at, points - 0.1 * depth - 1.5 * crowd)
         return found
 
 
