@@ -109,6 +109,7 @@ _LACKING = re.compile(
     r"because \"(?:this\.|[\w.$]*\.)?(\w+)\" is null|because the return value of \"[\w.$]*?(\w+)\("
 )
 """How Java tells what is null: a variable, or what a method returned."""
+_TEST_NAME = re.compile(r"^\S+\.java:\d+: in (\w+)", re.MULTILINE)
 _HAS = re.compile(r"\b(?:has|containsKey|hasNonNull|contains)\(\s*\"(\w+)\"\s*\)")
 _JSON_PATH = re.compile(r"JSON path (?:[\w\[\]]+\.)*(\w+)(?:\[\d+\])? doesn't match")
 """How REST Assured tells the field of an answer that is another one."""
@@ -134,6 +135,7 @@ def _by_story(result: Result, answer: AnsweredRequest, got: str, wanted: str, so
         texts=[wrong for wrong, _ in texts(f"{result.message}\n{result.demand}")],
         anchors=answer.frames or [*checks, *(_condition(*place, sources, spans) for place in refusing)],
         lacking=next(filter(None, lacking.groups()), "") if lacking else "",
+        words=frozenset(_words((_TEST_NAME.findall(result.detail) or [""])[-1])) - {"test"},
         is_of_values=bool(answer.raised) and not _OF_NOTHING.search(answer.raised),
     )
     story = [sources.shown(*place) for place in Story(code, answer, symptom).told()]

@@ -342,7 +342,7 @@ def words(line: str) -> set[str]:
     return set(_WORD.findall(_TEXT.sub("", line))) - _NOTHING
 
 
-def given(line: str) -> str:
+def variable_of(line: str) -> str:
     """Return the name of the variable that a line gives a value, the head of a loop included; or ""."""
     found = ASSIGNED.match(line) or _LOOPS.match(line)
     return found["name"] if found else ""

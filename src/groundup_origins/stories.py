@@ -18,8 +18,8 @@ from groundup_origins.code_map import (
     CodeMap,
     Place,
     ServiceFunction,
-    given,
     mutated,
+    variable_of,
     words,
 )
 
@@ -88,6 +88,8 @@ class Symptom(NamedTuple):
     """Lines that gave the status that it saw, or that would have refused as it wanted, with their conditions."""
     lacking: str = ""
     """What the service said to be missing, with its name."""
+    words: frozenset[str] = frozenset()
+    """Of the name of the test."""
     is_of_values: bool = False
     """Whether the service's error tells of a wrong value, not of something missing."""
 
@@ -173,7 +175,7 @@ class Story:
         names = words(text)
         for at in range(first - 1, span.first, -1):
             line = self._code.sources.line(span.path, at)
-            if given(line) in names:
+            if variable_of(line) in names:
                 yield span, at, _STEP
         for other, likely in self._code.called_in(text, span).items():
             if likely <= _LIKELY and other.last - other.first < _SHORT:
@@ -373,8 +375,7 @@ class Story:
             if _ANSWERS.search(line):
                 self._add(at, 6.0 - off / 2)
         for place in self._symptom.anchors:
-            span = self._code.around(place)
-            self._add(place, 4.0 - 2 * (self._common(span) if span else 0.0))
+            self._checked(place)
         states: dict[str, float] = {}
         self._note_near(states)
         for rank, spans in enumerate(self._earlier[:3]):
@@ -395,6 +396,17 @@ class Story:
             self._add(at, 4.8 if is_unused else 3.5)
             if is_unused and number < len(own):  # below it, it should have been looked at
                 self._add(own[number][0], 4.7)
+
+    def _checked(self, place: Place) -> None:
+        """Tell a check that refuses as a test wanted, and the constants that it looks at."""
+        line = self._code.sources.line(*place)
+        is_named = {one.lower() for one in words(line)} & self._symptom.words
+        span = self._code.around(place)
+        # That requests which should pass do so says nothing of a check of what is sent.
+        common = self._common(span) if span and self._symptom.wanted not in _OF_INPUT else 0.0
+        self._add(place, 4.0 + bool(is_named) - 2 * common)
+        for name in sorted(words(line) & self._code.constants.keys()):
+            self._add(self._code.constants[name], 3.9 + bool(is_named))
 
     def _changes(self, spans: Mapping[ServiceFunction, int]) -> bool:
         """Whether a request stores anything, in what answers it or what that calls."""
