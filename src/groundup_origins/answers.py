@@ -45,6 +45,7 @@ _FAILING = re.compile(r"^    (.+)\nE ", re.MULTILINE)
 """In a traceback, the statement that failed."""
 _READ_FIELD = re.compile(
     r"(?:\[\s*|\b(?:get\w*|path|has|body|at|jsonPath|opt\w*)\(\s*)[\"'](?:\$\.|/)?(?P<key>[A-Za-z_][\w-]*)[\"']"
+    r"|\\\"(?P<inner>\w+)\\\"\s*:"
 )
 _KEY = re.compile(
     r"[\"'](?P<quoted>\w+)[\"']\s*[:,)\]]|(?<![\w.])(?P<named>\w+)=(?!=)"
@@ -364,7 +365,7 @@ def _fields(result: Result) -> tuple[list[str], str]:
     told = _JSON_PATH.findall(asserted)
     if "expected: <true>" in asserted and (looked := _HAS.search(statement)):
         absent = looked[1]
-    names = [absent] if absent else told or [one["key"] for one in _READ_FIELD.finditer(statement)][::-1]
+    names = [absent] if absent else told or [one["key"] or one["inner"] for one in _READ_FIELD.finditer(statement)][::-1]
     return [*dict.fromkeys(names)], absent
 
 

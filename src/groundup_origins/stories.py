@@ -460,7 +460,7 @@ class Story:
                 if METHOD.match(line) or line.lstrip().startswith("@") or _REFUSES.search(f"{line}\n{after}"):
                     continue
                 for points, applies in (
-                    (5.4 if not self._symptom.fields and not less else 3.6, _CHOOSES.search(line)),
+                    (5.7 if not self._symptom.fields and not less else 3.6, _CHOOSES.search(line)),
                     (5.0, _sets_another(line, self._symptom.fields) and not is_written and not less),
                     (4.2, _SETS.search(line) and not is_written and not less),
                     (3.6 if is_written else 4.0, _ANSWERS.search(line) and not less),
@@ -475,7 +475,8 @@ class Story:
                         break
         for at, line, off in [*self._lines(self._near)]:
             if _ANSWERS.search(line) and off < _NEAR and not _REFUSES.search(line):
-                self._traced(self._code.around(at) or next(iter(self._near)), at[1], (5.8 if self._symptom.fields or self._is_unsafe else 4.4) - off)
+                points = (5.8 if self._symptom.fields or self._is_unsafe else 4.4) - off
+                self._traced(self._code.around(at) or next(iter(self._near)), at[1], points)
         states: dict[str, float] = {}
         for _, line, off in self._lines(self._near):
             chosen = _CHOOSES.search(line) is not None
