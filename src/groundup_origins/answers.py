@@ -45,7 +45,7 @@ _FAILING = re.compile(r"^    (.+)\nE ", re.MULTILINE)
 """In a traceback, the statement that failed."""
 _READ_FIELD = re.compile(
     r"(?:\[\s*|\b(?:get\w*|path|has|body|at|jsonPath|opt\w*)\(\s*)[\"'](?:\$\.|/)?(?P<key>[A-Za-z_][\w-]*)[\"']"
-    r"|\\\"(?P<inner>\w+)\\\"\s*:"
+    r"|\b(?:split|contains\w*|indexOf)\(\s*\"\W*(?P<inner>\w+)\\\"\s*:"
 )
 _KEY = re.compile(
     r"[\"'](?P<quoted>\w+)[\"']\s*[:,)\]]|(?<![\w.])(?P<named>\w+)=(?!=)"
@@ -325,9 +325,7 @@ def _field_place(result: Result, sources: Sources, spans: Sequence[tuple[str, in
     return ""
 
 
-def _spelt_otherwise(
-    name: str, sources: Sources, spans: Sequence[tuple[str, int, int]]
-) -> list[tuple[str, int]]:
+def _spelt_otherwise(name: str, sources: Sources, spans: Sequence[tuple[str, int, int]]) -> list[tuple[str, int]]:
     """Return the lines in *spans* that write a key of the same words as a field that an answer lacks."""
     found: dict[tuple[str, int], None] = {}
     for place in _inside(sources.lines_with(_KEY), spans):
@@ -365,7 +363,11 @@ def _fields(result: Result) -> tuple[list[str], str]:
     told = _JSON_PATH.findall(asserted)
     if "expected: <true>" in asserted and (looked := _HAS.search(statement)):
         absent = looked[1]
-    names = [absent] if absent else told or [one["key"] or one["inner"] for one in _READ_FIELD.finditer(statement)][::-1]
+    names = (
+        [absent]
+        if absent
+        else told or [one["key"] or one["inner"] for one in _READ_FIELD.finditer(statement)][::-1]
+    )
     return [*dict.fromkeys(names)], absent
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from groundup.grading.submitted_sources import Sources, block_end
+from groundup.grading.submitted_sources import Sources, block_end, java_method
 
 Place = tuple[str, int]
 COPIED, READ = "copied from another one", "read from what was sent"
@@ -21,14 +21,6 @@ _WIDEST = 2000
 """Characters between two brackets."""
 _ANY_OF = 8
 """Functions of one name of which a call may mean each."""
-METHOD = re.compile(
-    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|static|final|synchronized|default|abstract)\s+)*"
-    r"(?:<[^()]*>\s+)?(?P<type>[A-Za-z][\w.]*(?:<[^()=;]*>)?(?:\[\])*)\s+(?P<name>\w+)\s*\([^;]*$"
-)
-"""How a method of Java begins."""
-FUNCTION = re.compile(r"^\s*(?:async\s+)?def\s+(?P<name>\w+)\s*\(.*$")
-"""How a function of Python begins."""
-_NO_METHOD = re.compile(r"^\s*(?:return|new|else|throw|case|assert)\b")
 _CLASS = re.compile(r"^\s*(?:[\w@]+\s+)*(?:class|record|interface|enum)\s+(?P<name>\w+)")
 _RECORD = re.compile(r"\brecord\s+(?P<name>\w+)(?:<[^()]*>)?\s*\(")
 _CALLED = re.compile(
@@ -45,7 +37,6 @@ _ENDS = re.compile(r"[;{}]\s*(?://.*)?$|^\s*(?:@|//|\*|/\*)|^\s*$")
 _MEMBER = re.compile(r"^\s*(?:[^\s=();]+\s+)+(?P<name>\w+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
-_BRANCHES = ("if", "for", "while", "switch", "catch", "synchronized")
 _NOTHING = frozenset({
     "if", "else", "return", "new", "throw", "null", "true", "false", "this", "for", "while", "final", "String",
     "int", "long", "boolean", "Map", "List", "Set", "Object", "void", "context", "request", "response", "self",
@@ -130,13 +121,8 @@ class CodeMap:
     def _function(self, path: str, number: int, owner: str) -> ServiceFunction | None:
         """Return the function that begins at a line, with what is written above it."""
         lines = self.sources.text(path)
-        found = (FUNCTION if path.endswith(".py") else METHOD).match(lines[number - 1])
-        if (
-            not found
-            or _NO_METHOD.match(found[0])
-            or found["name"] in _BRANCHES
-            or len(self.spans) > _MOST_FUNCTIONS
-        ):
+        found = java_method(lines[number - 1])
+        if found is None or len(self.spans) > _MOST_FUNCTIONS:
             return None
         text = "\n".join(lines[number - 1 : number + 8])
         taken = bracketed(text, text.index("(", found.end("name")))
@@ -149,12 +135,8 @@ class CodeMap:
     def statements(self, span: ServiceFunction) -> Iterator[tuple[int, str]]:
         """Yield the lines of a function below its signature, with their numbers; the line of a route alone."""
         lines = [*enumerate(self.lines(span), span.first)]
-        signed = [at for at, (_, line) in enumerate(lines) if METHOD.match(line) or FUNCTION.match(line)]
-        ends = (
-            [at for at in range(signed[0], len(lines)) if lines[at][1].rstrip().endswith(("{", ":"))]
-            if signed
-            else []
-        )
+        signed = [at for at, (_, line) in enumerate(lines) if java_method(line)]
+        ends = [at for at in range(signed[0], len(lines)) if lines[at][1].rstrip().endswith("{")] if signed else []
         yield from lines[ends[0] + 1 :] if ends else lines
 
     def around(self, place: Place) -> ServiceFunction | None:
@@ -257,8 +239,8 @@ class CodeMap:
         receiver = one["of"] if one["name"] else one["ref"]
         if one["name"]:
             given = len(arguments(bracketed(text, one.end() - 1)))
-            some = [other for other in some if other.given in (-1, given) or other.path.endswith(".py")]
-        if receiver in ("this", "self") or (one["name"] and not receiver and not one["chain"]):
+            some = [other for other in some if other.given in (-1, given)]
+        if receiver == "this" or (one["name"] and not receiver and not one["chain"]):
             own = [other for other in some if other.path == span.path]
             yield from own or some[:2]
             return

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from groundup.grading.guesses import AnsweredRequest, SentRequest
+from groundup.grading.submitted_sources import java_method
 from groundup_origins.code_map import (
     ASSIGNED,
     COPIED,
-    FUNCTION,
-    METHOD,
     NEW,
     READ,
     CodeMap,
@@ -39,7 +38,8 @@ _INTO = 0.3
 _LIKELY = 2
 """Functions that a call may mean, for each to be followed."""
 _PATH_PART = re.compile(r"[{:](\w+)(?=[}/\"'])")
-_QUOTED_TEXT = re.compile(r"\"[^\"]*\"")
+"""In the path of a route, the name of a part."""
+_READS_PART = re.compile(r"\b(?:[pP]athParam\w*|PathVariable|params)\(\s*(?:(?:name|value)\s*=\s*)?\":?(\w+)\"")
 _CLASS_LINE = re.compile(r"^\s*(?:(?:public|final|abstract|static)\s+)*class\s")
 _NEARBY = 0.6
 """Taken off at most for what answers itself."""
@@ -153,7 +153,9 @@ class Story:
     def _is_handed_new(self, name: str) -> bool:
         """Whether a function is told to read something here that no passing test had it read."""
         own = {key for span in self._near for key in self._code.handed(span).get(name, ())}
-        return bool(own - {key for one in self._fine for span in one for key in self._code.handed(span).get(name, ())})
+        return bool(
+            own - {key for one in self._fine for span in one for key in self._code.handed(span).get(name, ())}
+        )
 
     def _traced(self, span: ServiceFunction, number: int, points: float) -> None:
         """Tell what gives a statement its values, the nearer first: assignments, loops, what helpers return."""
@@ -175,7 +177,7 @@ class Story:
         names = words(text)
         for at in range(first - 1, span.first, -1):
             line = self._code.sources.line(span.path, at)
-            if variable_of(line) in names:
+            if {variable_of(line), mutated(line)} & names:
                 yield span, at, _STEP
         for other, likely in self._code.called_in(text, span).items():
             if likely <= _LIKELY and other.last - other.first < _SHORT:
@@ -185,15 +187,12 @@ class Story:
                         yield other, at, _STEP + _INTO + off
 
     def _unbound(self) -> None:
-        """Tell the line of a route that names a part of the path otherwise than what answers reads it."""
+        """Tell the line of a route that lacks a part of the path which what answers reads by its name."""
         route = self._code.sources.route(*self._asks)
-        if route is None:
-            return
-        line = self._code.sources.line(*route)
-        texts = [line for span in self._near for line in self._code.lines(span)]
-        others = " ".join(one for one in texts if one.strip() != line)
-        for name in _PATH_PART.findall(line):
-            if not re.search(rf"\b{name}\b", others) and not re.search(rf"\b{name}\b", _QUOTED_TEXT.sub("", line)):
+        if route is not None:
+            parts = {*_PATH_PART.findall(self._code.sources.line(*route))}
+            texts = ("\n".join(self._code.lines(span)) for span in self._near)
+            if parts and any(name not in parts for text in texts for name in _READS_PART.findall(text)):
                 self._add(route, 6.8)
 
     def _unserved(self) -> None:
@@ -371,9 +370,8 @@ class Story:
     def _accepted(self) -> None:
         """What should be refused was not: what should have been stored or removed before, or the check."""
         is_of_input = self._symptom.wanted in _OF_INPUT
-        for at, line, off in self._lines(self._near) if not self._symptom.anchors else ():
-            if _ANSWERS.search(line):
-                self._add(at, 6.0 - off / 2)
+        if not self._symptom.anchors:
+            self._unchecked(4.6 if is_of_input else 6.0)
         for place in self._symptom.anchors:
             self._checked(place)
         states: dict[str, float] = {}
@@ -389,7 +387,18 @@ class Story:
                 if _STORES.match(span.name) and not self._changes({span: 0}):
                     for at, _, _ in self._lines({span: 0}):
                         self._add(at, 5.3 - rank)
-        own = [*self._lines(dict.fromkeys([*self._near][:1], 0))] if is_of_input else []
+        if is_of_input:
+            self._unused()
+
+    def _unchecked(self, points: float) -> None:
+        """Tell the lines that answer, where nothing before them refuses as a test wanted."""
+        for at, line, off in self._lines(self._near):
+            if _ANSWERS.search(line):
+                self._add(at, points - off / 2)
+
+    def _unused(self) -> None:
+        """Tell the lines of what answers, first those that read in vain what was sent, and what follows them."""
+        own = [*self._lines(dict.fromkeys([*self._near][:1], 0))]
         for number, (at, line, _) in enumerate(own, 1):
             given = ASSIGNED.match(line)
             is_unused = given and sum(given["name"] in words(other) for _, other, _ in own) == 1
@@ -418,7 +427,7 @@ class Story:
         handler = next(iter(self._near))
         own = [*enumerate(self._code.lines(handler), handler.first)]
         if not any(_SAYS_STATUS.match(line) for _, line in own) and self._code.sources.lines_with(_SAYS_STATUS):
-            for number in [number for number, line in own if METHOD.match(line)][:1]:
+            for number in [number for number, line in own if java_method(line)][:1]:
                 self._add((handler.path, number), 4.9)  # others say it above their signature
         common = [span for span in self._near if self._alike and all(span in one for one in self._alike)]
         for at, line, off in self._lines(self._near):
@@ -427,7 +436,7 @@ class Story:
             elif re.search(r"\breturn\b|\.json\(|->", line):
                 self._add(at, 2.0 - off)
         for at, line, off in self._lines(dict.fromkeys(common, 0)):
-            if not _REFUSES.search(line) and not FUNCTION.match(line) and not METHOD.match(line):
+            if not _REFUSES.search(line) and not java_method(line):
                 self._add(at, 4.5 - 2 * off)
 
     def _broken(self) -> None:
@@ -445,7 +454,7 @@ class Story:
                 self._note(states, re.findall(r"\.(\w+)\(\)", line), 2.0)
         self._note_near(states)
         for at, line, off in self._lines(self._near) if not self._symptom.anchors else ():
-            if re.search(r"\.\w+\(", line) and not METHOD.match(line) and not line.lstrip().startswith("@"):
+            if re.search(r"\.\w+\(", line) and not java_method(line) and not line.lstrip().startswith("@"):
                 self._add(at, 3.4 - off)
         self._stored(states)
         self._written(2.8)
@@ -457,7 +466,7 @@ class Story:
         for spans, less in [(self._near, 0.0), *self._earlier_ones(0.6)]:
             for at, line, off in self._lines(spans):
                 after = self._code.sources.line(at[0], at[1] + 1)
-                if METHOD.match(line) or line.lstrip().startswith("@") or _REFUSES.search(f"{line}\n{after}"):
+                if java_method(line) or line.lstrip().startswith("@") or _REFUSES.search(f"{line}\n{after}"):
                     continue
                 for points, applies in (
                     (5.7 if not self._symptom.fields and not less else 3.6, _CHOOSES.search(line)),
@@ -493,13 +502,15 @@ class Story:
         found = False
         for field in self._symptom.fields[:2]:
             for spans, less in [(self._near, 0.0), *self._earlier_ones(1.0)]:
-                for span, depth in spans.items():
-                    crowd = sum(other.name == span.name for other in spans) > _LIKELY
+                writers = [span for span in spans if self._code.writing(span, field)]
+                for span in writers:
+                    crowd = sum(other.name == span.name for other in writers) > _LIKELY
+                    worth = points - 0.1 * spans[span] - 1.5 * crowd
                     for at, _ in self._code.writing(span, field):
-                        self._add((span.path, at), points - 0.1 * depth - less - 1.5 * crowd)
+                        self._add((span.path, at), worth - less)
                         found = found or not less
                         if not less:
-                            self._traced(span, at, points - 0.1 * depth - 1.5 * crowd)
+                            self._traced(span, at, worth)
         return found
 
 

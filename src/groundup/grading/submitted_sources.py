@@ -28,7 +28,14 @@ _PREFIX = re.compile(
     r"(?:@RequestMapping\(|@Path\(|@Controller\(|APIRouter\(.*prefix\s*=|Blueprint\(.*url_prefix\s*=)[^\"']*[\"']([^\"']*)"
 )
 _DEFINED = re.compile(r"^\s*(?:async\s+)?def (\w+)|^\s*(?:[\w<>\[\],.?@]+\s+)+(\w+)\s*\([^;]*$")
-_NO_DEFINITION = re.compile(r"^\s*(?:return|new|else|throw|case)\b")
+_JAVA_METHOD = re.compile(
+    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|static|final|synchronized|default|abstract)\s+)*"
+    r"(?:<[^()]*>\s+)?[A-Za-z][\w.]*(?:<[^()=;]*>)?(?:\[\])*\s+(?P<name>\w+)\s*\((?:[^;]*$|[^;{]*\{)"
+)
+_NO_JAVA_METHOD = re.compile(
+    r"^\s*(?:return|new|else|throw|case|assert\w*)\b|\b(?:if|for|while|switch|catch|synchronized|record)\s*\("
+    r"|\brecord\s+\w+\s*[(<]"
+)
 _VARIABLE = re.compile(r"^(?:\{.*\}|<.*>|:\w+|.*[([\\*].*)$")
 _LEAST_ALIKE = 0.6
 """Of two words of paths, one of which may be meant for the other."""
@@ -244,16 +251,18 @@ class Sources:
         return self.shown(path, first) + (f"{OR_IN}{helpers}" if helpers else "")
 
     def method(self, name: str) -> tuple[str, int] | None:
-        """Return where the only method of that name is defined."""
+        """Return where the only method of Java of that name is defined."""
         found = [
             (path, number)
-            for path, lines in self._lines.items()
-            for number, line in enumerate(lines, 1)
-            if name in line
-            and re.search(rf"^\s*(?:[\w<>\[\],.?@]+\s+)+{name}\s*\([^;]*(?:\{{|$|\))", line)
-            and not _NO_DEFINITION.match(line)
+            for path, number, line in self.every()
+            if name in line and (begun := java_method(line)) is not None and begun["name"] == name
         ]
         return found[0] if len(found) == 1 else None
+
+
+def java_method(line: str) -> re.Match[str] | None:
+    """Return what of a line begins a method of Java, with its `name`; None where none begins there."""
+    return None if _NO_JAVA_METHOD.search(line) else _JAVA_METHOD.match(line)
 
 
 def _without_literals(line: str) -> str:

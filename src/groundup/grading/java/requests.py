@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from groundup.domain.names import number_of
 from groundup.grading.guesses import RequestsOfTest, SentRequest
-from groundup.grading.submitted_sources import block_end
+from groundup.grading.submitted_sources import block_end, java_method
 
 _REQUEST = re.compile(
     r"(?<!\w)(?P<verb>GET|POST|PUT|PATCH|DELETE|get|post|put|patch|delete)(?:For\w+)?"
@@ -25,9 +25,6 @@ _VERB = re.compile(r"\.(GET|POST|PUT|PATCH|DELETE)\(|(?:method|setRequestMethod)
 _STATUS = re.compile(r"but was: ?<?([1-5]\d\d)>?|but was <([1-5]\d\d)>")
 _READ = re.compile(r"\b(?:get\w*|path|at|has)\(\s*\"(\w+)\"\s*\)")
 _WANTED = re.compile(r"(?:\bstatusCode|\bassertEquals|\bisEqualTo|\bstatus\(\)\.is)\(\s*([1-5]\d\d)\b")
-_MODIFIERS = r"^\s*(?:(?:public|private|protected|static|final|synchronized)\s+)*"
-_METHOD = re.compile(rf"{_MODIFIERS}[\w.<>\[\],?]+(?: [\w.<>\[\],?]+)*\s+(?P<name>\w+)\s*\([^;=]*$")
-_NO_METHOD = re.compile(r"^\s*(?:return|new|else|throw|case|assert\w*)\b")
 _ANNOTATION = re.compile(r"^\s*@(\w+)(?:\(\s*(\d+)\s*\))?")
 _TESTS = frozenset({"Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate"})
 _CONSTANT = re.compile(r"\bString\s+(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\")\s*;")
@@ -87,7 +84,7 @@ class _TestClass:
         for number, line in enumerate(self.lines, 1):
             if found := _ANNOTATION.match(line):
                 kinds[found[1]] = found[2] or ""
-            elif (found := _METHOD.match(line)) and not _NO_METHOD.match(line):
+            elif found := java_method(line):
                 yield _Method(found["name"], number, block_end(self.lines, number), kinds)
                 kinds = {}
             elif line.strip().endswith((";", "{", "}")):
