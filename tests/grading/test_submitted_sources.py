@@ -8,7 +8,7 @@ import pytest
 from groundup.grading.library.hidden import NumberedTest
 from groundup.grading.library.report import Result
 from groundup.grading.places import as_frames, called_in_java, errors_in, of_service
-from groundup.grading.submitted_sources import Sources, block_end
+from groundup.grading.submitted_sources import Sources, block_end, java_method
 from tests.grading.library.laboratory import write_tree
 
 FAST = """from fastapi import APIRouter
@@ -277,3 +277,24 @@ def test_what_a_java_statement_calls() -> None:
     )
     assert called_in_java("assertEquals(3, x);", ["x == ledger.fee(1);"], sources) == ""
     assert called_in_java("assertEquals(3, 4);", ["int x = ledger.tax(1);"], sources) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("    private static <T> T found(Map<String, T> things, Context context) {", "found"),
+        ("    @Override public Term withId(int number) {", "withId"),
+        ("    int size() { return size; }", "size"),
+        ("    private static Object kept(", "kept"),
+        ("    void close();", None),
+        ("        return made(1, 2,", None),
+        ("        } else if (made(1)) {", None),
+        ("        throw new Refusal(400,", None),
+        ("    record Boat(String id) implements Row {", "Boat"),
+        ("        String made = made(1,", None),
+    ],
+)
+def test_where_a_method_of_java_begins(line: str, name: str | None) -> None:
+    """Its signature may go on below; what is called, thrown, or only declared begins none."""
+    found = java_method(line)
+    assert (found["name"] if found else None) == name

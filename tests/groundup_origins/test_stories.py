@@ -267,3 +267,204 @@ def test_a_route_that_nothing_asks_is_told_where_one_is_missing() -> None:
     asked = RequestsOfTest((SentRequest("POST", "/pilots"), SentRequest("POST", "/boots")))
     found = of_service({TEST: lost}, b"", Sources({"Harbour.java": text}), {TEST.id: asked})[TEST]
     assert found.probably == 'Harbour.java:8: server.post("/moorings", this::dig);'
+
+
+YARD = """package yard;
+public final class Yard {
+    private final Map<String, Object> owner = new HashMap<>();
+
+    void routes(Javalin server) {
+        server.put("/owner", this::change);
+        server.post("/hulls", this::lay);
+        server.post("/sails", this::cut);
+        server.get("/hulls/{hull}", this::hull);
+        server.get("/masts/{id}", this::mast);
+    }
+
+    private void change(Context context) {
+        JsonNode body = body(context);
+        Map<String, Object> shown = new TreeMap<>(owner);
+        owner.put("port", text(body, "port"));
+        context.json(shown);
+    }
+
+    private void lay(Context context) {
+        context.status(201).json(Map.of("beam", number(body(context), "beam")));
+    }
+
+    private void cut(Context context) {
+        context.status(201).json(Map.of("area", number(body(context), "area")));
+    }
+
+    private void hull(Context context) {
+        context.json(found(context));
+    }
+
+    private void mast(Context context) {
+        for (int at = 1; at <= masts.size(); at++) {
+            context.json(masts.get(at));
+        }
+    }
+
+    private static String text(JsonNode body, String name) {
+        return body.get(name).toString();
+    }
+
+    private static int number(JsonNode body, String name) {
+        JsonNode value = body.get(name);
+        if (value == null || !value.isInt()) {
+            throw new Refusal(400, "it must be a number");
+        }
+        return value.asInt();
+    }
+
+    private Object found(Context context) {
+        Object thing = things.get(context.pathParam("id"));
+        if (thing == null) {
+            throw new Refusal(404, "there is no such thing");
+        }
+        return thing;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "message", "statement", "line"),
+    [
+        (SentRequest("PUT", "/owner"), "expected: <Bergen> but was: <Oslo>", 'json.getString("port")',
+         "Map<String, Object> shown = new TreeMap<>(owner);"),
+        (SentRequest("PUT", "/owner"), 'expected: <Bergen> but was: <"Bergen">', 'json.getString("port")',
+         "return body.get(name).toString();"),
+        (SentRequest("POST", "/sails"), "expected: <201> but was: <400>", "",
+         "if (value == null || !value.isInt()) {"),
+        (SentRequest("GET", "/hulls/{}"), "expected: <200> but was: <404>", "",
+         'server.get("/hulls/{hull}", this::hull);'),
+        (SentRequest("GET", "/masts/{}"), "expected: <404> but was: <200>", "", "context.json(masts.get(at));"),
+    ],
+)  # fmt: skip
+def test_what_an_answer_is_made_of_is_followed_back(
+    last: SentRequest, message: str, statement: str, line: str
+) -> None:
+    """A copy made too early; what a helper returns; a check of what no passing test sent; a part of another name;
+    no check at all."""
+    got = message.partition("was: <")[2][:3]
+    answered = got if got.isdecimal() else "not known"
+    lost = Result(
+        outcome="failed", message=message, demand=f"last exchange: {last.method} {last.address} -> {answered}",
+        detail=f"T.java:9: in testOne\n    {statement}\nE   {message}",
+    )  # fmt: skip
+    requests = {TEST.id: RequestsOfTest((last,)), OTHER.id: RequestsOfTest((SentRequest("POST", "/hulls"),))}
+    results = {TEST: lost, OTHER: Result(outcome="passed")}
+    found = of_service(results, b"", Sources({"yard/Yard.java": YARD}), requests)[TEST].probably
+    assert line in {place.partition(": ")[2] for place in found.splitlines()}
+
+
+def test_the_head_of_a_loop_is_told_of_an_error_in_it() -> None:
+    """The frame of the error stands elsewhere; it is told first here, for why leaves out what it has shown."""
+    log = (
+        b"java.lang.IndexOutOfBoundsException: Index 2 out of bounds for length 2\n"
+        b"\tat yard.Yard.mast(Yard.java:34)\n\tat java.base/java.lang.Thread.run(Thread.java:840)\n"
+    )
+    lost = Result(
+        outcome="failed",
+        message="expected: <200> but was: <500>",
+        demand="last exchange: GET /masts/{} -> 500",
+    )
+    requests = {TEST.id: RequestsOfTest((SentRequest("GET", "/masts/{}"),))}
+    found = of_service({TEST: lost}, log, Sources({"yard/Yard.java": YARD}), requests)[TEST].probably
+    assert [place.partition(": ")[2] for place in found.splitlines()] == [
+        "context.json(masts.get(at));",
+        "for (int at = 1; at <= masts.size(); at++) {",
+    ]
+
+
+def test_a_class_that_is_not_registered_is_told_where_nothing_says_not_found() -> None:
+    """Its route is there, and none of its lines answers 404."""
+    text = """package yard;
+
+public class Health {
+    @GetMapping("/health")
+    Map<String, Object> health() {
+        return Map.of("status", "UP");
+    }
+}
+"""
+    lost = Result(
+        outcome="failed", message="expected: <200> but was: <404>", demand="last exchange: GET /health -> 404"
+    )
+    requests = {TEST.id: RequestsOfTest((SentRequest("GET", "/health"),))}
+    found = of_service({TEST: lost}, b"", Sources({"Health.java": text}), requests)[TEST].probably
+    assert found.splitlines()[0] == "Health.java:3: public class Health {"
+
+
+def test_a_key_of_the_same_words_is_told_of_a_field_that_an_answer_lacks() -> None:
+    """Also where a record of the service has the field's own name."""
+    text = """package yard;
+public final class Yard {
+    private record Hull(int ownerId) {}
+
+    void routes(Javalin server) {
+        server.post("/hulls", this::lay);
+    }
+
+    private void lay(Context context) {
+        Hull made = new Hull(4);
+        Map<String, Object> shown = new TreeMap<>();
+        shown.put("owner_id", made.ownerId());
+        context.json(shown);
+    }
+}
+"""
+    lost = Result(
+        outcome="error", message='JSONException: JSONObject["ownerId"] not found.',
+        demand="last exchange: POST /hulls -> not known",
+    )  # fmt: skip
+    requests = {TEST.id: RequestsOfTest((SentRequest("POST", "/hulls"),))}
+    found = of_service({TEST: lost}, b"", Sources({"Yard.java": text}), requests)[TEST].probably
+    assert found.splitlines()[0] == 'Yard.java:12: shown.put("owner_id", made.ownerId());'
+
+
+def test_the_name_of_a_test_says_which_check_let_something_pass() -> None:
+    """Of two checks of what was sent, the one that is called like it, with its constant."""
+    text = """package yard;
+public final class Yard {
+    private static final Pattern COLOUR = Pattern.compile(".*");
+    private static final int LONGEST = 10;
+
+    void routes(Javalin server) {
+        server.post("/hulls", this::lay);
+    }
+
+    private void lay(Context context) {
+        int beam = length(context);
+        String dye = dye(context);
+        hulls.add(new Hull(beam, dye));
+        context.json(Map.of("beam", beam, "dye", dye));
+    }
+
+    private static int length(Context context) {
+        if (context.beam() > LONGEST) {
+            throw new Refusal(400, "it is too long");
+        }
+        return context.beam();
+    }
+
+    private static String dye(Context context) {
+        if (!COLOUR.matcher(context.dye()).matches()) {
+            throw new Refusal(400, "there is no such dye");
+        }
+        return context.dye();
+    }
+}
+"""
+    lost = Result(
+        outcome="failed", message="expected: <400> but was: <200>", demand="last exchange: POST /hulls -> 200",
+        detail="T.java:9: in testInvalidColour\n    .statusCode(400)\nE   expected: <400> but was: <200>",
+    )  # fmt: skip
+    requests = {TEST.id: RequestsOfTest((SentRequest("POST", "/hulls"),))}
+    found = of_service({TEST: lost}, b"", Sources({"Yard.java": text}), requests)[TEST].probably
+    assert [place.partition(": ")[2] for place in found.splitlines()[:2]] == [
+        "if (!COLOUR.matcher(context.dye()).matches()) {",
+        'private static final Pattern COLOUR = Pattern.compile(".*");',
+    ]

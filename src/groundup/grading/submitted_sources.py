@@ -33,8 +33,7 @@ _JAVA_METHOD = re.compile(
     r"(?:<[^()]*>\s+)?[A-Za-z][\w.]*(?:<[^()=;]*>)?(?:\[\])*\s+(?P<name>\w+)\s*\((?:[^;]*$|[^;{]*\{)"
 )
 _NO_JAVA_METHOD = re.compile(
-    r"^\s*(?:return|new|else|throw|case|assert\w*)\b|\b(?:if|for|while|switch|catch|synchronized|record)\s*\("
-    r"|\brecord\s+\w+\s*[(<]"
+    r"^\s*(?:return|new|else|throw|case|assert\w*)\b|\b(?:if|for|while|switch|catch|synchronized)\s*\("
 )
 _VARIABLE = re.compile(r"^(?:\{.*\}|<.*>|:\w+|.*[([\\*].*)$")
 _LEAST_ALIKE = 0.6
@@ -261,7 +260,7 @@ class Sources:
 
 
 def java_method(line: str) -> re.Match[str] | None:
-    """Return what of a line begins a method of Java, with its `name`; None where none begins there."""
+    """Return what of a line begins a method or record of Java, with its `name`; None where none begins there."""
     return None if _NO_JAVA_METHOD.search(line) else _JAVA_METHOD.match(line)
 
 
