@@ -220,8 +220,8 @@ def _main_sections(document: JsonDocument, path: tuple[str, ...], kind: Dependen
         if meta:
             yield ShadowedSection(SectionKey(kind, f"unused {META[0]}"), meta.value)
         return
-    node = member.value
-    if node.members is None and node.plain not in (None, []):
+    node = member.value if member.value.plain != [] else JsonNode(member.value.span, None)  # PHP's empty object
+    if node.members is None and node.plain is not None:
         raise document.source.error(f"{path[0]} must be an object of names and versions", member.span.start)
     about = {item.key: item.value for item in (meta.value.members or () if meta else ())}
     entries = [_main_entry(document, item, kind, about.get(item.key)) for item in _counting(node)]
