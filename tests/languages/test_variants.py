@@ -6,6 +6,7 @@
 import difflib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from groundup.manifests.sections import ManifestFormat
 from tests.languages.test_golden import GOLDEN, line
 
 VARIANTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("variants.json").read_text(encoding="utf-8"))
-ADDED = (
+ADDED: tuple[dict[str, object], ...] = (
     {},
     {"constraint": "1.5"},
     {"constraint": "2.0", "extras": ("one", "two"), "marker": "python_version < '3.9'"},
@@ -44,7 +45,7 @@ def told(path: str, text: str) -> Iterator[str]:
     yield from _changed("masked tests", data, lambda: known.mask(data, path, {DependencyKind.TEST}))
     for at, one in enumerate(every):
         others = [*every[:at], *every[at + 1 :]]
-        yield from _changed(f"without {one.name}", data, lambda others=others: known.write(data, others, path))
+        yield from _changed(f"without {one.name}", data, partial(known.write, data, others, path))
     yield from _changed("without all", data, lambda: known.write(data, (), path))
     for kind in DependencyKind:
         yield from _with_one_more(known, data, path, every, {"kind": kind})
