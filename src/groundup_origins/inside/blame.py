@@ -35,6 +35,8 @@ _EARLIER = 0.5
 """Steps more, where another exchange had stored what was read."""
 _BEGIN = 0.5
 """How far from what the test saw a statement is that writes it, or declares a field."""
+_NAMED = -1.0
+"""How far a statement is that the failure names by more than where it led."""
 _ASIDE = 0.35
 """What a statement counts that no way leads to."""
 _SUSPECT = 0.09
@@ -58,6 +60,8 @@ _FIELD = re.compile(
 )
 _ORDERED = re.compile(r"\bsorted\(|\[\w+ ?[-+] ?1\]")
 """How tests look at an order."""
+_WRONG = re.compile(r"\bassert (-?\d{2,}(?:\.\d+)?|'[^']{2,}') (?:[=!]=|[<>]=?) ")
+"""How tests tell a value that was wrong, such as one that is hardly written by chance."""
 _SORTS = {"sort", "sorted", "order_by", "reverse", "reversed"}
 _LAST = re.compile(r"^last exchange: ([A-Z]+) (\S+?),? ", re.MULTILINE)
 _HOLDS = (ast.Try, ast.With, ast.AsyncWith)
@@ -235,12 +239,16 @@ class Blame:
             own = self._answering(last, one.message)
         found = {(place, at): steps for place, steps in own.items()}
         if last.status >= _REFUSES:
-            found.update({(place, at): 0.0 for place in self._unused})
+            found.update({(place, at): _NAMED for place in self._unused})
         for place, when, steps in self._changing(exchanges, got, wanted):
             found.setdefault((place, when), steps)
         if _ORDERED.search(one.said):
             sorting = [place for place in last.ran if self._code.named(self._node(place)) & _SORTS]
-            found.update({(place, at): 0.0 for place in sorting})
+            found.update({(place, at): _NAMED for place in sorting})
+        for value in _WRONG.findall(one.message) if not got else ():
+            found.update(
+                {(place, at): _NAMED for place in last.ran if value in self._code.constants(self._node(place))}
+            )
         for field in _fields(one.said) if got[:1] in ("", wanted[:1]) else ():
             for when, each in enumerate(exchanges):
                 for path, line in each.ran if when == at else self._storing(each):
@@ -262,7 +270,8 @@ class Blame:
             stored = self._storing(exchanges[at])
             changing = [place for place in stored if self._code.changes(self._node(place))]
             should = changing or [place for place in stored if self._shared(place)]
-            yield from ((place, at, 0.0 if place in should else _INNER) for place in stored)
+            nearest = 0.0 if changing else _NAMED
+            yield from ((place, at, nearest if place in should else _INNER) for place in stored)
         for at in unsafe if is_refused else ():
             if exchanges[at].texts & exchanges[-1].texts:
                 changing = [place for place in exchanges[at].ran if self._code.changes(self._node(place))]
@@ -330,7 +339,7 @@ class Blame:
         for place in last.ran:
             node = self._node(place)
             if quoted & self._code.keys(node)[0]:
-                found[place] = 0.0
+                found[place] = _NAMED
                 continue
             reads = len(odd) <= _FEW and self._code.keys(node)[0] & {*odd}
             if reads or (last.method not in _SAFE and self._code.changes(node)):

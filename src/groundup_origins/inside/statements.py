@@ -206,6 +206,12 @@ def keys(statement: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 
 @functools.cache
+def constants(statement: Any) -> frozenset[str]:
+    """Return the constants in a statement, as Python writes them."""
+    return frozenset(repr(one.value) for one in _parts(statement) if isinstance(one, ast.Constant))
+
+
+@functools.cache
 def text_of(statement: Any) -> str:
     """Return all that a statement has, those below it included, as a text."""
     return ast.dump(statement)

@@ -183,6 +183,7 @@ def every(kind, place):
     found = [one for one in slips.values() if kind in one]
     found.sort(key=lambda one: one["kind"])
     berth = request.args.get("berth")
+    least = request.args.get("least", 20)
     return answer(found, 200)
 
 @app.post("/slips")
@@ -243,6 +244,14 @@ def test_a_sent_text_that_a_test_looks_for_leads_to_what_reads_it(harbour: Path)
     asked = [exchange("GET", "/slips?berth=north", 200, {}, EVERY)]
     said = "last exchange: GET /slips?berth=north -> 200 {}"
     assert told(harbour, "assert 'north' in ''", said, asked)[0].startswith("berth = ")
+
+
+def test_a_wrong_value_leads_to_what_has_it_as_a_literal(harbour: Path) -> None:
+    """A number of one digit stands in too many statements."""
+    asked = [exchange("GET", "/slips", 200, {}, f"{EVERY}; least = ")]
+    said = "last exchange: GET /slips -> 200 {}"
+    assert told(harbour, "assert 20 == 50", said, asked)[0] == 'least = request.args.get("least", 20)'
+    assert told(harbour, "assert 2 == 5", said, asked)[0] != 'least = request.args.get("least", 20)'
 
 
 def test_a_handler_that_no_framework_knows_is_told_of_a_refusal(harbour: Path) -> None:
