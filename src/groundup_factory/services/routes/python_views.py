@@ -264,7 +264,7 @@ class _Plain:
             if not _is_negative(node):
                 for side in node.named_children:
                     yield from ((node, text) for text in self._paths(owner, side))
-        for _, node in captures("python", "(case_pattern) @found", function):
+        for _, node in captures("python", "[(case_pattern) (union_pattern)] @found", function):
             for side in node.named_children:
                 yield from ((node, text) for text in self._paths(owner, side))
         for _, node in captures("python", "(call) @found", function):
