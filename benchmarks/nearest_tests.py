@@ -1,8 +1,9 @@
 """Which of groundup's own tests are most likely to reach a function: those that share its rare words.
 
-The file that is named as the module comes first, where it imports it or lies in its folder of tests. A word
-counts threefold in a file that imports the module, and twofold in one that imports a module that does, or that
-lies in the module's folder of tests.
+The file that is named as the module comes first, where it imports it or lies in its folder of tests, and with it
+the records of outputs (`test_golden.py`) in that folder and above, which name no function. A word counts
+threefold in a file that imports the module, and twofold in one that imports a module that does, or that lies in
+the module's folder of tests.
 """
 
 import ast
@@ -61,7 +62,8 @@ class NearestTests:
     def _place_of_file(self, path: Path) -> tuple[bool, float]:
         weight = self._weights[path]
         is_its_own = path.stem == self._stem and (weight == 3 or path.parent == self._folder)
-        return not is_its_own, -weight * self._shared(self._texts[path].words)
+        is_record = path.stem == "test_golden" and self._folder.is_relative_to(path.parent)
+        return not (is_its_own or is_record), -weight * self._shared(self._texts[path].words)
 
     def _place_of_test(self, item: "pytest.Item") -> tuple[bool, float]:
         # Half of what its file says counts, too: helpers and fixtures are there.

@@ -179,10 +179,12 @@ def test_a_process_that_dies_has_caught_its_mutant() -> None:
 
 
 def test_the_nearest_tests_share_rare_words_with_the_fault(module: Path, tmp_path: Path) -> None:
-    """First the file named as the module that lies as it does; words count more where the module is imported."""
+    """First the file named as the module, and records beside it; words count more where the module is imported."""
     texts = {
         "test_example.py": "",
         "far/test_example.py": "",
+        "test_golden.py": "",
+        "far/test_golden.py": "",
         "test_near.py": "import groundup.example\nlarger",
         "far/test_of_a_caller.py": "from groundup.caller import call\nlarger",
         "far/test_other.py": "larger",
@@ -193,9 +195,10 @@ def test_the_nearest_tests_share_rare_words_with_the_fault(module: Path, tmp_pat
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     mutant = next(mutants_of(module, 1, 1))
-    found = NearestTests(tmp_path, mutant.module, mutant.words).files(4)
+    found = NearestTests(tmp_path, mutant.module, mutant.words).files(5)
     assert [str(Path(one).relative_to(tmp_path / "tests")) for one in found] == [
         "test_example.py",
+        "test_golden.py",
         "test_near.py",
         "far/test_of_a_caller.py",
         "far/test_other.py",
