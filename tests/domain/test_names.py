@@ -3,7 +3,17 @@
 import pytest
 
 from groundup.domain.errors import UsageError
-from groundup.domain.names import checked_name, is_loopback, printable, shuffled, unknown, without_codes
+from groundup.domain.names import (
+    checked_name,
+    count,
+    is_loopback,
+    names_image_file,
+    number_of,
+    printable,
+    shuffled,
+    unknown,
+    without_codes,
+)
 
 
 @pytest.mark.parametrize("name", ["a", "7", "sqlparse-0.5", "a@b+c_d.e", "x" * 128])
@@ -60,3 +70,22 @@ def test_a_long_name_is_shown_in_part() -> None:
             checked_name("/" * length)
     assert unknown("task", "z" * 100, []).startswith(f"unknown task '{'z' * 100}';")
     assert unknown("task", "z" * 101, []).startswith(f"unknown task '{'z' * 97}...';")
+
+
+@pytest.mark.parametrize(
+    ("image", "is_file"),
+    [
+        ("./a", True), ("/a", True), ("~/a", True), ("a/b.tar", True),
+        ("debian:12", False), ("a/b.tar.gz", False), ("tar", False),
+    ],
+)  # fmt: skip
+def test_files_of_images_are_told_from_names(image: str, *, is_file: bool) -> None:
+    """Names begin with a letter or digit, and do not end like an archive."""
+    assert names_image_file(image) == is_file
+
+
+def test_numbers_of_strangers_have_a_most() -> None:
+    """Fifteen digits are read."""
+    assert [number_of(digits) for digits in ("0", "007", "9" * 15)] == [0, 7, 10**15 - 1]
+    assert number_of("1" + "0" * 15) == number_of("9" * 5000) == 10**15
+    assert [count(number, "test") for number in (0, 1, 2, -1)] == ["0 tests", "1 test", "2 tests", "-1 tests"]

@@ -13,6 +13,10 @@ from groundup.domain.verdicts import (
     TestResult,
     Verdict,
     counted,
+    got,
+    share,
+    share_alone,
+    told_in_counts,
 )
 
 
@@ -114,3 +118,66 @@ def test_what_a_submission_said_can_be_stored() -> None:
 def test_no_more_can_be_had_than_there_is(numerator: float, denominator: float, is_share: bool) -> None:
     """What floats add too much is forgiven."""
     assert Score(numerator=numerator, denominator=denominator).is_share is is_share
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected", "kind", "lost"),
+    [
+        ("passed", True, "test", False),
+        ("failed", True, "test", True),
+        ("missing", True, "test", True),
+        ("failed", False, "test", False),
+        ("failed", False, "dependency", True),
+        ("passed", False, "dependency", False),
+    ],
+)
+def test_who_asks_why_is_shown_what_was_lost(outcome: str, expected: bool, kind: str, lost: bool) -> None:
+    """Expected tests, and every dependency."""
+    found = TestResult.model_validate({"id": "a", "outcome": outcome, "expected": expected, "kind": kind})
+    assert found.lost == lost
+
+
+def test_a_verdict_settles_an_attempt_unless_the_machine_failed() -> None:
+    """Then there will be another."""
+    grader = GraderIdentity(name="strict", version="1")
+    found = {status: Verdict(status=status, score=None, grader=grader).settles for status in Status}
+    assert {status for status, settles in found.items() if settles} == {Status.GRADED, Status.TAMPERED}
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "told"),
+    [
+        (0, 4, "Score 0.0000: 0 of 4 passed."),
+        (4, 4, "Score 1.0000: 4 of 4 passed."),
+        (99999, 100000, "Score 0.9999: 99999 of 100000 passed."),
+        (1, 100000, "Score 0.0001: 1 of 100000 passed."),
+        (1, 3, "Score 0.3333: 1 of 3 passed."),
+        (5, 4, "Score 1.0000: 5 of 4 passed."),
+        (0, 0, "There is no score."),
+    ],
+)
+def test_an_agent_is_told_all_or_nothing_only_where_it_is(numerator: float, denominator: float, told: str) -> None:
+    """And nothing of a reason."""
+    score = Score(numerator=numerator, denominator=denominator)
+    verdict = Verdict(status=Status.GRADED, score=score, grader=GraderIdentity(name="strict", version="1"))
+    assert told_in_counts(verdict) == told
+    cheat = Verdict(status=Status.TAMPERED, score=None, grader=verdict.grader)
+    assert told_in_counts(cheat) == "There is no score."
+
+
+def test_what_an_attempt_got_fits_a_cell() -> None:
+    """Its score, or how it stands."""
+    grader = GraderIdentity(name="strict", version="1")
+    half = Verdict(status=Status.GRADED, score=Score(numerator=1, denominator=2), grader=grader)
+    nothing = half.but(score=Score(numerator=0, denominator=0))
+    assert [got(one) for one in (half, nothing, None)] == [
+        "50.0 % (1/2)",
+        "with nothing to count (0/0)",
+        "not attempted",
+    ]
+    assert [got(half, is_pending=True), got(None, is_pending=True)] == ["pending", "pending"]
+    assert got(Verdict(status=Status.INFRASTRUCTURE, score=None, grader=grader)) == "infrastructure"
+    assert [share(None), share(half.score), share(nothing.score)] == ["-", "50.0 % (1/2)", "-"]
+    assert [share_alone(None), share_alone(half.score), share_alone(nothing.score)] == ["-", "50.0", "-"]
+    further = half.but(scores={"more": Score(numerator=1, denominator=4)})
+    assert [counted(further, "more"), counted(further, "none"), counted(None, "more")] == [0.25, None, 0.0]
