@@ -314,7 +314,7 @@ _NEVER = -100.0
 
 def _seldom(condition: str) -> bool:
     """Whether a condition asks for a tag, a schedule, or a hand that starts it, and nothing else."""
-    if "||" in condition or "!=" in condition or "!" in condition:
+    if "||" in condition or "!" in condition:
         return False
     return bool(re.search(r"refs/tags|'schedule'|'workflow_dispatch'|'release'|issue|label|comment", condition))
 

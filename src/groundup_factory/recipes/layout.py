@@ -261,7 +261,7 @@ def _protected(
     helpers: Sequence[str],
 ) -> tuple[str, ...]:
     """Return the tests, what is published as test data, and conftests outside of the library's own packages."""
-    own = {*_places(roots, packages)}
+    own = {"", *roots, *_places(roots, packages)}
     published = [name.rstrip("/") for name in test_files if (root / name).exists() and name.strip("./") not in own]
     conftests = [str(path.relative_to(root)) for path in root.glob("conftest.py")]
     for argument in arguments:
