@@ -1,11 +1,13 @@
 """Specifications extracted from originals: every name that tests need, nothing of what tests or functions do."""
 
+import tempfile
 from pathlib import Path
 
 from groundup_factory.recipes.extracted import extracted
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.trials import RECIPE
 
+GOLDEN = Path(__file__).parent / "golden/extracted.md"
 BODY = "    basket = Basket(['apple', 'pear'])\n    basket.take('apple')\n    assert basket.names() == ['pear']\n"
 FILES = {
     "README.md": f"# Baskets\n\nHold fruit.\n\n```python\ndef test_take():\n{BODY}```\n\nBuy one.\n",
@@ -38,9 +40,47 @@ FILES = {
     ),
 }
 
+MORE = {
+    "README.rst": "Never read\n",
+    "calc/_core/deep.py": (
+        "from __future__ import annotations\nimport typing as t\nfrom typing import overload\n"
+        "__all__ = ['Row', 'LIMIT']\nLIMIT = 3\nNAMES: t.Final = ('a', 'b')\nlong = 'x' * 3 + 'y'\n"
+        "T = t.TypeVar('T')\n"
+        "class Row(dict, t.Generic[T], total=False):\n"
+        "    __slots__ = ('a',)\n    _inner = 3\n    a: int\n    b: str = 'z'\n"
+        "    class Nested:\n        '''Within.'''\n        def go(self): return 1\n"
+        "    @classmethod\n    def make(cls, *args: int, key: str = 'a', **rest: object) -> 'Row[T]':\n"
+        "        '''Make one.\n\n        Of args.\n        '''\n        return cls()\n"
+        "    @staticmethod\n    async def wait(s=..., /, *, t=None): yield s\n"
+        "    @a.setter\n    def a(self, value): ...\n"
+        "    def __getitem__(self, at): return at\n    def __private(self): return 1\n"
+        "@overload\ndef load(a: int) -> int: ...\n@overload\ndef load(a: str) -> str: ...\n"
+        "def load(a): return a\n"
+        "if t.TYPE_CHECKING:\n    X = int\nelse:\n    X = None\n"
+        "def outer():\n    def inner(): ...\n    return inner\n"
+        "lambda_of = lambda a, b=1: a\nfirst = second = 2\n(p, q) = 1, 2\n"
+    ),
+    "calc/empty.py": "",
+    "calc/broken.py": "def (:\n",
+    "calc/tests/test_own.py": "def test_own(): assert 1\n",
+    "tests/conftest.py": (
+        "import pytest\n@pytest.fixture\ndef row():\n    from calc._core.deep import Row, NAMES\n"
+        "    return Row.make(1, key='b')\n"
+    ),
+    "tests/test_deep.py": (
+        "import calc._core.deep as deep\ndef test_deep(row):\n    assert row.unknown_name == deep.absent\n"
+        "    assert deep.load('1') == getattr(row, 'by_text')\n"
+    ),
+}
 
-def _text(tmp_path: Path) -> str:
-    write_tree(tmp_path, FILES)
+
+def test_a_specification_to_the_letter(tmp_path: Path) -> None:
+    """`python -m tests.groundup_factory.recipes.test_extracted` writes golden/extracted.md anew: read it then."""
+    assert _text(tmp_path, MORE) == GOLDEN.read_text(encoding="utf-8")
+
+
+def _text(tmp_path: Path, more: dict[str, str] | None = None) -> str:
+    write_tree(tmp_path, FILES | (more or {}))
     tests = RECIPE.tests.but(packages=("calc",), import_roots=(".",), arguments=("tests",), protected=("tests",))
     return extracted(RECIPE.but(tests=tests), tmp_path, "c0ffee")
 
@@ -75,3 +115,8 @@ def test_it_says_what_it_is(tmp_path: Path) -> None:
 
     assert "extracted" in text.partition("## ")[0]
     assert "canary c0ffee" in text
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        GOLDEN.write_text(_text(Path(folder), MORE), encoding="utf-8")
