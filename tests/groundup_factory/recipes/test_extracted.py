@@ -7,7 +7,7 @@ from groundup_factory.recipes.extracted import extracted
 from tests.grading.library.laboratory import write_tree
 from tests.suites.nl2repobench.trials import RECIPE
 
-GOLDEN = Path(__file__).parent / "golden/extracted.md"
+GOLDEN = Path(__file__).parent / "golden/extracted.txt"
 BODY = "    basket = Basket(['apple', 'pear'])\n    basket.take('apple')\n    assert basket.names() == ['pear']\n"
 FILES = {
     "README.md": f"# Baskets\n\nHold fruit.\n\n```python\ndef test_take():\n{BODY}```\n\nBuy one.\n",
@@ -75,7 +75,7 @@ MORE = {
 
 
 def test_a_specification_to_the_letter(tmp_path: Path) -> None:
-    """`python -m tests.groundup_factory.recipes.test_extracted` writes golden/extracted.md anew: read it then."""
+    """`python -m tests.groundup_factory.recipes.test_extracted` writes golden/extracted.txt anew: read it then."""
     assert _text(tmp_path, MORE) == GOLDEN.read_text(encoding="utf-8")
 
 
