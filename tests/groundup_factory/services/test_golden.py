@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from groundup_factory.services.handlers import Sources
-from groundup_factory.services.operations import Operation, Parameter
+from groundup_factory.services.operations import Operation, Parameter, read_openapi
+from groundup_factory.services.routes.paths import from_alternatives, from_braces, from_regex
+from groundup_factory.services.scenarios import named_kind, sample, wrong
 from groundup_factory.services.starting import pythons_of, requirements_of, starts_of
 
 HERE = Path(__file__).parent
@@ -51,6 +53,70 @@ def _parameter(one: Parameter) -> str:
     return json.dumps(one.model_dump(mode="json", exclude_defaults=True))
 
 
+def documented() -> Iterator[str]:
+    """Yield what an OpenAPI document says, with a value for each field, and one that is wrong."""
+    yield "##### a document"
+    for one in read_openapi(json.loads((HERE / "document.json").read_text(encoding="utf-8"))):
+        yield from _operation(f"answers {json.dumps(one.answers)}", one)
+        for field in (*one.in_path, *one.in_query, *(one.body or ())):
+            yield f"    {field.name} is {json.dumps(sample(field, 'a'))}, or {json.dumps(wrong(field))}"
+
+
+def test_everything_that_a_document_says() -> None:
+    """References, what is joined, kinds, bounds and examples; values that fit, the same for the same draw."""
+    golden = GOLDEN.read_text(encoding="utf-8").partition("##### a document\n")[2]
+    assert "".join(f"{line}\n" for line in documented()) == f"##### a document\n{golden}"
+
+
+KINDS = {
+    **dict.fromkeys(("is_open", "has_more", "done", "Active", "completed", "enabled", "available"), "boolean"),
+    **dict.fromkeys(("price", "totalAmount", "weight_kg", "latitude"), "number"),
+    **dict.fromkeys(("user_id", "userId", "count", "Page", "stock", "rating"), "integer"),
+    **dict.fromkeys(("name", "id", "counter", "paid", "isopen"), "string"),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_kind_of_a_field_by_its_name(name: str) -> None:
+    """By words that people use for one kind."""
+    assert named_kind(name) == KINDS[name]
+
+
+WRITTEN: list[tuple[str, list[str], str]] = [
+    # a path as an expression, and with braces
+    ("^/a/$", ["/a/"], "^/a/$"),
+    ("/a/(?P<id>\\d+)/?", ["/a/{}"], "/a/(?P<id>\\d+)/?"),
+    ("/a/(start|stop)\\Z", ["/a/start", "/a/stop"], "/a/(start|stop)\\Z"),
+    ("/(a|b)/(c|d)", ["/a/c", "/a/d", "/b/c", "/b/d"], "/(a|b)/(c|d)"),
+    ("/a/(?:x|y)/([^/]+)", ["/a/x/{}", "/a/y/{}"], "/a/(?:x|y)/([^/]+)"),
+    ("/a\\.json", ["/a.json"], "/a\\.json"),
+    ("/a/{id}/{n:[0-9]{2}}", ["/a/{id}/{n:[0-9]{2}}"], "/a/{}/{}"),
+    ("/f/{rest:path}", ["/f/{rest:path}"], "/f/{*}"),
+    ("/f/{+rest}", ["/f/{+rest}"], "/f/{*}"),
+    ("/f/{r:.*}", ["/f/{r:.*}"], "/f/{*}"),
+    ("/f/{*}", ["/f/{*}"], "/f/{*}"),
+    ("/f/{?q}", ["/f/{?q}"], "/f"),
+    ("/f/{id}/", ["/f/{id}/"], "/f/{}/"),
+    ("/f/**", ["/f/**"], "/f/{*}"),
+    ("/f/*/x", ["/f/*/x"], "/f/{*}/x"),
+]
+
+
+@pytest.mark.parametrize(("written", "alternatives", "braced"), WRITTEN)
+def test_a_path_in_each_spelling(written: str, alternatives: list[str], braced: str) -> None:
+    """As an expression, once for each word of a choice, and as frameworks with braces have it."""
+    assert from_alternatives(written) == alternatives
+    assert from_braces(written) == braced
+    if len(alternatives) == 1:
+        assert from_regex(written) == alternatives[0]
+
+
+def test_choices_of_words_that_multiply_end() -> None:
+    """Twenty paths of one pattern are enough."""
+    assert len(from_alternatives("/(a|b|c|d|e)" * 6)) == 25
+    assert len(from_alternatives(f"/({'|'.join(f'w{at}' for at in range(40))})")) == 20
+
+
 @pytest.mark.parametrize("name", REPOSITORIES)
 def test_everything_that_is_said_of_a_repository(name: str, tmp_path: Path) -> None:
     """Requirements, interpreters, scripts, routes with their handlers, and operations with what they take."""
@@ -62,4 +128,5 @@ def test_everything_that_is_said_of_a_repository(name: str, tmp_path: Path) -> N
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         lines = [line for name in REPOSITORIES for line in told(name, Path(folder, name))]
+    lines += documented()
     GOLDEN.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
