@@ -121,3 +121,103 @@ def test_an_option_names_another_settings_file(tmp_path: Path) -> None:
     )
     found = configured(tmp_path, "", MAVEN_ARGS=f"-s {other}")
     assert [index.url for index in found.indexes] == ["https://other.example"]
+
+
+MIRROR = "<mirrors><mirror><id>m</id><mirrorOf>{}</mirrorOf><url>https://m.example</url>{}</mirror></mirrors>"
+CHOSEN = "<activeProfiles><activeProfile> p </activeProfile></activeProfiles>"
+PROFILE = (
+    "<profiles><profile><id>p</id>{}<repositories><repository><id>r</id><url> https://r.example </url>"
+    "</repository><repository><id>none</id></repository></repositories>"
+    "<pluginRepositories><pluginRepository><id>q</id><url>http://q.example</url></pluginRepository>"
+    "</pluginRepositories></profile></profiles>"
+)
+DEFAULT = "<activation><activeByDefault>true</activeByDefault></activation>"
+OWN_CENTRAL = PROFILE.format(DEFAULT).replace("<id>r<", "<id>central<")
+R, Q, M = "https://r.example", "http://q.example", "https://m.example"
+
+
+@pytest.mark.parametrize(
+    ("settings", "urls", "origin"),
+    [
+        ("", [CENTRAL], "Maven's default"),
+        (PROFILE.format(""), [CENTRAL], "Maven's default"),
+        (PROFILE.format(DEFAULT), [R, Q, CENTRAL], "Maven's configuration"),
+        (PROFILE.format(DEFAULT.replace("true", "false")), [CENTRAL], "Maven's default"),
+        (PROFILE.format("") + CHOSEN,
+         [R, Q, CENTRAL], "Maven's configuration"),
+        (OWN_CENTRAL, [R, Q], "Maven's configuration"),
+        (MIRROR.format("*", ""), [M], "Maven's configuration"),
+        (MIRROR.format("*", "<blocked>true</blocked>"), [CENTRAL], "Maven's default"),
+        (MIRROR.format("other", ""), [CENTRAL], "Maven's configuration"),
+        (MIRROR.format("*,!r", "") + PROFILE.format(DEFAULT), [R, M], "Maven's configuration"),
+        (MIRROR.format("external:http:*", "") + PROFILE.format(DEFAULT), [R, M, CENTRAL], "Maven's configuration"),
+    ],
+)  # fmt: skip
+def test_which_repositories_are_asked_in_which_order(
+    tmp_path: Path, settings: str, urls: list[str], origin: str
+) -> None:
+    """Those of active profiles, then the central one, each behind the first mirror that stands for it."""
+    found = configured(tmp_path, settings)
+    assert ([index.url for index in found.indexes], found.origin) == (urls, origin)
+
+
+@pytest.mark.parametrize(
+    ("told", "used"),
+    [
+        ("-s {0}", "{0}"), ("-B --settings {0} -X", "{0}"), ("--settings={0}", "{0}"), ("-s={0}", "{0}"),
+        ("-s", ""), ("-X={0}", ""), ("-gs {0}", "{0}"), ("--global-settings={0}", "{0}"),
+        ("-s /nothing -gs {0}", "{0}"),
+        ("-s {0} -gs /nothing", "{0}"),
+    ],
+)  # fmt: skip
+def test_options_name_settings_files(tmp_path: Path, told: str, used: str) -> None:
+    """The user's and the installation's, in all forms; what is not there does not count."""
+    other = tmp_path / "other.xml"
+    other.write_text(f"<settings>{MIRROR.format('*', '')}</settings>")
+    found = configured(tmp_path, "", MAVEN_ARGS=told.format(other))
+    assert [index.url for index in found.indexes] == [M if used else CENTRAL]
+
+
+def test_the_installations_settings_count_after_the_users(tmp_path: Path) -> None:
+    """The user's login wins; a login without a user is none."""
+    (tmp_path / "maven/conf").mkdir(parents=True)
+    login = "<servers><server><id>m</id><username>{}</username><password>p</password></server></servers>"
+    (tmp_path / "maven/conf/settings.xml").write_text(
+        f"<settings>{MIRROR.format('*', '')}{login.format('them')}</settings>"
+    )
+    (tmp_path / "home/.m2").mkdir(parents=True)
+    home = {"HOME": str(tmp_path / "home")}
+    for own, user in (("", "them"), (login.format("me"), "me"), (login.format(""), "them")):
+        (tmp_path / "home/.m2/settings.xml").write_text(f"<settings>{own}</settings>")
+        (index,) = maven_settings(home, tmp_path / "maven").indexes
+        assert index.credentials is not None
+        assert (index.url, index.credentials.username) == (M, user)
+
+
+@pytest.mark.parametrize(
+    ("options", "proxy"),
+    [
+        ("-Dhttps.proxyHost=a -Dhttp.proxyHost=b", "http://a:443"),
+        ("-Dhttp.proxyHost=b", "http://b:80"),
+        ("-Dhttp.proxyHost=b -Dhttp.proxyPort=8", "http://b:8"),
+        ("-Dhttp.proxyHost=b -Dhttp.nonProxyHosts=central.example", None),
+        ("-Dhttp.proxyHost=b -Dhttp.nonProxyHosts=*.other", "http://b:80"),
+        ("-Dhttp.proxyPort=8", None),
+    ],
+)
+def test_javas_properties_name_a_proxy(tmp_path: Path, options: str, proxy: str | None) -> None:
+    """Wherever they are given; https before http."""
+    for number, variable in enumerate(("MAVEN_OPTS", "MAVEN_ARGS", "JAVA_TOOL_OPTIONS")):
+        found = configured(tmp_path / str(number), "", **{variable: options}).proxy
+        assert (found.get_secret_value() if found else None) == proxy
+
+
+def test_a_proxy_of_settings_may_have_a_login_and_no_port(tmp_path: Path) -> None:
+    """The first that is active counts; signs in a login are quoted."""
+    proxies = (
+        "<proxies><proxy><active>false</active><host>no</host></proxy><proxy><port>9</port></proxy>"
+        "<proxy><host>p.example</host><username>a@b</username><password>c/d</password></proxy></proxies>"
+    )
+    found = configured(tmp_path, proxies, MAVEN_OPTS="-Dhttps.proxyHost=other").proxy
+    assert found is not None
+    assert found.get_secret_value() == "http://a%40b:c%2Fd@p.example:8080"
