@@ -180,6 +180,8 @@ def _variants(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
     if isinstance(node, ast.expr) and around.field in _VALUES and isinstance(around.parent, _GIVING):
         for wrap in around.scope.told:
             yield LESS, _WRAPS[wrap][1](node)
+        for wrap in _LOST_WRAPS if around.scope.pairs and kind in (ast.Name, ast.Attribute) else ():
+            yield CRUDE, _WRAPS[wrap][1](node)
     for other in around.scope.offers.given_as(_name_of(node, around)) if isinstance(node, ast.expr) else ():
         if ast.dump(other) != ast.dump(node):
             yield LESS, other
@@ -370,10 +372,21 @@ def _statements(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
         return  # such as a docstring
     if isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Await)):
         yield SLIP, ast.Return(value=node.value)  # what was made is dropped
+        yield from _of_its_own(node.value)
         for given in dict.fromkeys(getattr(one, "id", "") for one in ast.walk(node.value)):
             if given in around.scope.offers.names:
                 yield SLIP, ast.Assign(targets=[ast.Name(id=given, ctx=ast.Store())], value=node.value)
     yield (LESS if isinstance(node, ast.Expr) else CRUDE), ast.Pass()
+
+
+def _of_its_own(call: Any) -> Iterator[tuple[int, Any]]:
+    """Yield for `a.append(b)` and `a.extend(b)` the same with a new list, which nobody else has."""
+    held = getattr(getattr(call, "func", None), "value", None)
+    way = getattr(getattr(call, "func", None), "attr", "")
+    if isinstance(held, ast.Name) and way in ("append", "extend") and len(call.args) == 1:
+        more = ast.List(elts=[call.args[0]], ctx=ast.Load()) if way == "append" else call.args[0]
+        new = ast.List(elts=[ast.Starred(value=one, ctx=ast.Load()) for one in (held, more)], ctx=ast.Load())
+        yield SLIP, ast.Assign(targets=[ast.Name(id=held.id, ctx=ast.Store())], value=new)
 
 
 def _ends_of_turn(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
@@ -530,6 +543,8 @@ _WRAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
 }
 """What is done to a value, and to the part of a tree that gives it."""
+_LOST_WRAPS = ("abs", "[::-1]", "list", "dict", "sorted", "set", "str", "int")
+"""What is tried of these where no value tells one."""
 _COUNTS = {
     "len", "int", "isqrt", "index", "find", "rfind", "ord", "count", "min", "max", "sum", "floor", "ceil",
 }  # fmt: skip

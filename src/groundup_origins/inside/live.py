@@ -34,7 +34,8 @@ class LiveCode:
         return [one for one in self._functions.get(path, ()) if first <= one.__code__.co_firstlineno <= last]
 
     def forget(self) -> None:
-        """Clear what caches keep of other code."""
+        """Clear what caches keep of other code, and what tests that ran since have left."""
+        renew_loop()
         for cache in self._caches:
             with contextlib.suppress(Exception):
                 cache.cache_clear()
@@ -96,3 +97,16 @@ class LiveCode:
         """Take all changes back."""
         while self._undo:
             self._undo.pop()()
+
+
+def renew_loop() -> None:
+    """Let tests find an event loop of asyncio, as they did when they ran first: `asyncio.run` leaves none."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return
+    try:
+        is_gone = asyncio.get_event_loop_policy().get_event_loop().is_closed()
+    except RuntimeError:
+        is_gone = True
+    if is_gone:
+        asyncio.set_event_loop(asyncio.new_event_loop())

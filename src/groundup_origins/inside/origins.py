@@ -145,6 +145,8 @@ class Rerun:
         self.lines = lines
         self.states: Mapping[Any, set[Any]] = {}
         """What variables were at these lines, where that is of use."""
+        self.begun: Sequence[tuple[int, str, int]] = ()
+        """Its own statements as they ran: after which line of the submission, file and line."""
         self.raises = ""
         self.pairs: Sequence[tuple[Any, Any]] = ()
         self.message = ""
@@ -214,6 +216,15 @@ class SecondRun:
     def is_own(self, code: types.CodeType) -> bool:
         """Whether code is the submission's."""
         return code.co_filename.startswith(self._roots) and not code.co_filename.startswith(self._tests)
+
+    def prepare(self) -> None:
+        """Let a test find what it found when it ran first."""
+        if self.helpers:
+            self.helpers[-2].renew_loop()
+
+    def is_test(self, code: types.CodeType) -> bool:
+        """Whether code is the tests'."""
+        return code.co_filename.startswith(self._tests)
 
 
 def origins(ran: SecondRun, spent_s: float) -> dict[tuple[str, int], str]:
@@ -329,7 +340,8 @@ def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple
         calls = ran.calls(ran.is_own, one.marks)
         lines = None
         if ran.helpers:
-            lines = ran.helpers[0].LineTracer(ran.is_own, calls, with_states=bool(one.raises))
+            lines = ran.helpers[0].LineTracer(ran.is_own, calls, ran.is_test, with_states=bool(one.raises))
+        ran.prepare()
         reports = _again(one.item, calls, lines)
         if clock.now() > until and ran.helpers:
             following.clear()
@@ -337,6 +349,7 @@ def _followed(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[tuple
         if reports and reports[-1].failed:
             rerun = Rerun(one, {} if lines is None else lines.last)
             rerun.states = {} if lines is None else lines.states
+            rerun.begun = [] if lines is None else lines.begun
             rerun.lost_as(one)
             rerun.origin = ran.raised(reports[-1]) or calls.origin()
             yield one, rerun
@@ -348,6 +361,7 @@ def _passing(ran: SecondRun, clock: ChildClock, until: float) -> Iterator[Any]:
     while following:
         one = following.pop(0)
         lines = ran.helpers[0].LineTracer(ran.is_own, with_states=any(one.raises for one in ran.lost))
+        ran.prepare()
         reports = _again(one.item, None, lines)
         if clock.now() > until:
             following.clear()

@@ -29,9 +29,15 @@ class LineTracer:
     """
 
     def __init__(
-        self, is_own: Callable[[types.CodeType], bool], calls: Any = None, *, with_states: bool = False
+        self,
+        is_own: Callable[[types.CodeType], bool],
+        calls: Any = None,
+        is_test: Callable[[types.CodeType], bool] = lambda _: False,
+        *,
+        with_states: bool = False,
     ) -> None:
         self._is_own = is_own
+        self._is_test = is_test
         self._with_states = with_states
         self._calls = calls
         self._seen: dict[types.CodeType, Any] = {}
@@ -40,6 +46,8 @@ class LineTracer:
         """By code and line: the number of the last event there."""
         self.states: dict[tuple[types.CodeType, int], set[Any]] = {}
         """By code and line: what the variables were there, where that is asked."""
+        self.begun: list[tuple[int, str, int]] = []
+        """The statements of the test as they ran: the number of the event before each, file and line."""
 
     def __call__(self, frame: types.FrameType, event: str, argument: Any) -> Any:
         """Take the call of a function in; return what takes in its lines."""
@@ -47,7 +55,23 @@ class LineTracer:
         if code not in self._seen:
             self._seen[code] = self._watching(code) if self._is_own(code) else None
         see = self._seen[code]
-        return None if see is None or self._is_shown(frame) else see(frame, event, argument)
+        if see is None:
+            return self._begins if self._is_test(code) and not self._is_called(frame) else None
+        return None if self._is_shown(frame) else see(frame, event, argument)
+
+    def _begins(self, frame: types.FrameType, event: str, _: Any) -> Any:
+        if event == "line" and len(self.begun) < _EVENTS:
+            self.begun.append((self._count, frame.f_code.co_filename, frame.f_lineno))
+        return self._begins
+
+    def _is_called(self, frame: types.FrameType) -> bool:
+        """Whether the submission calls back what a test gave it."""
+        above = frame.f_back
+        for _ in range(_NESTED):
+            if above is None or self._seen.get(above.f_code) is not None:
+                break
+            above = above.f_back
+        return above is not None and self._seen.get(above.f_code) is not None
 
     def _is_shown(self, frame: types.FrameType) -> bool:
         """Whether a call only writes a value that was compared: whoever failed a test does, when it is lost."""

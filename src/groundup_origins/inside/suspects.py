@@ -20,6 +20,8 @@ _ALIKE = 10
 """Lines are alike whose suspicion differs by less than a part of so many."""
 _UNLIKE = 0.7
 """What the suspicion of lines counts in functions that refuse nothing, where a refusal is in question."""
+_APART = 0.6
+"""What it counts of lines that ran for statements of the test with which the failing one shares nothing."""
 _FORGETFUL = 1.3
 """What it counts in functions that make something, or take it, and use it nowhere."""
 _FAR = 1000
@@ -45,6 +47,8 @@ class Suspects:
         self._begins: dict[tuple[str, int], int] = {}
         self._statements: dict[str, dict[int, Any]] = {}
         self._forgetful: dict[Any, bool] = {}
+        self._tests: dict[str, list[Any]] = {}
+        """The functions of the tests' files."""
 
     def of(self, one: Any, lines: Sequence[Any], suspicion: Mapping[Any, float]) -> list[tuple[str, int]]:
         """Return file and line of what is told of a lost test; *lines*: those that it ran, ranked.
@@ -58,6 +62,7 @@ class Suspects:
         is_refusal = bool(_ANSWERS.search(one.message))
         origin = one.origin and self._function(*one.origin)
         steps = self._steps(one, origin) if origin else {}
+        apart = self._apart(one)
         ranks: dict[Any, Any] = {}
         for number, line in enumerate(lines):
             is_near = origin and line[0].co_filename == one.origin[0] and origin.first <= line[1] <= origin.last
@@ -66,6 +71,7 @@ class Suspects:
                 far = steps.get(place[1], _FAR) if is_near else _FAR
                 is_unlike = is_refusal and not self._refuses(*place)
                 likely = (_UNLIKE if is_unlike else 1) * (_FORGETFUL if self._forgets(*place) else 1)
+                likely *= _APART if line in apart else 1
                 alike = -round(suspicion.get(line, 0.0) * _ALIKE * likely)
                 ranks[line] = alike, is_unlike, far, -min(sum(self._computed(*place).values()), _MUCH), number
         found: dict[tuple[str, int], None] = {}
@@ -78,6 +84,40 @@ class Suspects:
         reasons = [reason for place in places[:1] for reason in self._reasons(one, *place)]
         places = [*dict.fromkeys([*places[:1], *reasons, *places[1:]])][:_TOLD]
         return [self._fullest(*place) for place in places]
+
+    def _apart(self, one: Any) -> set[Any]:
+        """Return the lines that last ran for a statement of the test on which the failing one does not depend."""
+        last = max(one.lines.values(), default=0)
+        begun = [each for each in one.begun if each[0] < last]
+        function, wanted = self._shared(*begun[-1][1:]) if begun else (None, set())
+        apart: set[Any] = set()
+        until = last
+        for count, path, line in reversed(begun):
+            around, names = self._shared(path, line)
+            if around is not function or names & wanted:
+                wanted |= names
+            elif until < last:
+                apart.update(each for each, order in one.lines.items() if count < order <= until)
+            until = count
+        return apart
+
+    def _shared(self, path: str, line: int) -> tuple[Any, set[str]]:
+        """Return a function of the tests and the variables of it in a statement; of `self.a` that is `a`."""
+        if path not in self._tests:
+            tree = ast.parse("".join(linecache.getlines(path)))
+            self._tests[path] = [one for one in ast.walk(tree) if isinstance(one, _DEFINITIONS[:2])]
+        holding = [one for one in self._tests[path] if one.lineno <= line <= (one.end_lineno or 0)]
+        function = max(holding, key=lambda one: one.lineno, default=None)
+        every = [] if function is None else [*ast.walk(function)]
+        local = {one.arg for one in every if isinstance(one, ast.arg)} - {"self"}
+        local |= {one.id for one in every if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        around = (one for one in every[1:] if isinstance(one, ast.stmt))
+        some = [one for one in around if one.lineno <= line <= (one.end_lineno or 0)]
+        parts = [part for one in some for part in _parts(one)]
+        held = [one for one in parts if isinstance(one, ast.Attribute)]
+        fields = {one.attr for one in held if getattr(one.value, "id", "") == "self"}
+        names = {one.id for one in parts if isinstance(one, ast.Name)} & local
+        return function, names | {one for one in fields if not one.startswith("assert")}
 
     def _reasons(self, one: Any, path: str, line: int) -> list[tuple[str, int]]:
         """Return what led to a statement that computes nothing, such as `return False`, and computes most itself.

@@ -97,8 +97,9 @@ def library(tmp_path: Path) -> ModuleType:
     return module
 
 
-def _ran(module: ModuleType, function: str, *given: object, origin: int = 0) -> SimpleNamespace:
-    lines = LineTracer(lambda code: code.co_filename == module.__file__)
+def _ran(module: ModuleType, function: str, *given: object, origin: int = 0, tests: str = "") -> SimpleNamespace:
+    own = f"{module.__file__}"
+    lines = LineTracer(lambda code: code.co_filename == own, None, lambda code: code.co_filename == tests)
     before = sys.gettrace()
     sys.settrace(lines)
     try:
@@ -108,7 +109,7 @@ def _ran(module: ModuleType, function: str, *given: object, origin: int = 0) -> 
     finally:
         sys.settrace(before)
     place = (module.__file__, origin) if origin else None
-    return SimpleNamespace(lines=lines.last, origin=place, message="", cause=place)
+    return SimpleNamespace(lines=lines.last, origin=place, message="", cause=place, begun=lines.begun)
 
 
 def _told(module: ModuleType, lost: SimpleNamespace, *passing: SimpleNamespace) -> list[int]:
@@ -149,6 +150,49 @@ def test_where_an_answer_should_have_been_a_refusal_functions_that_refuse_come_f
         assert _told(library, lost) == [15, 14, 17]
     lost.message = "assert 200 == 201"
     assert _told(library, lost) == [15, 14, 32]
+
+
+TESTS = """
+def test_apart():
+    assert lib.checked("a") == "a"
+    total = lib.halved(4, True)
+    assert lib.price(
+        total, False
+    ) == 30
+
+def test_all_shared():
+    text = "a"
+    assert lib.checked(text) == text
+    assert lib.joined(text, text) == "aa"
+
+def test_called_back():
+    assert lib.total(4) == 13
+    assert lib.loaded(
+        one + "b"
+        for one in ["a"]
+    ) == {"a": "b"}
+"""
+
+
+def test_lines_of_statements_that_share_nothing_with_the_failing_one_count_less(
+    library: ModuleType, tmp_path: Path
+) -> None:
+    """Those before it in its function, of which it uses no variable; what it gave to the submission is its own."""
+    path = tmp_path / "test_lib.py"
+    path.write_text(TESTS)
+    module = ModuleType("test_lib")
+    module.__file__ = library.__file__
+    exec(compile(TESTS, str(path), "exec"), vars(module))
+    vars(module)["lib"] = library
+    suspects = Suspects(functions_of, str)
+
+    def apart(name: str) -> set[int]:
+        return {line for _, line in suspects._apart(_ran(module, name, tests=str(path)))}
+
+    assert apart("test_apart") == {14, 15, 17}
+    assert apart("test_all_shared") == set()
+    assert apart("test_called_back") == {43, 44, 47, 48}
+    assert _told(library, _ran(module, "test_apart", tests=str(path))) == [43, 44, 6]
 
 
 def test_functions_that_use_nowhere_what_they_take_or_make_come_first(library: ModuleType) -> None:
