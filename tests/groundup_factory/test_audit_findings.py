@@ -129,3 +129,86 @@ def test_a_task_without_an_oracle_says_so() -> None:
     """Not audited, with the reason."""
     assert audited().why == ("there is no oracle",)
     assert audited(graded({}, status=Status.INFRASTRUCTURE)).why[0] == "the oracle has no verdict"
+
+
+TESTS = """
+import calc, calc.deep as deep, other.calc
+from calc import Basket as B, _hidden
+from calc.more import *
+from calcium import no
+from .calc import relative
+def check_it(x): helper(x)
+def helper(x): assert x
+def plain(x): return x
+def test_by_helper(): check_it(1)
+def test_by_fixture(helper): pass
+def test_nothing(): plain(calc.shown, deep.__all__)
+def not_a_test(): pass
+async def test_awaits(): await mock.assert_awaited()
+def test_raises():
+    with pytest.raises(ValueError): B.take(no.x)
+class TestMany:
+    def test_compare(self): self.assertEqual(1, 2)
+    def test_none(self): "nothing"
+    def helper_of(self): pass
+    class Inner:
+        def test_inner(self): pass
+def test_throws(): raise AssertionError
+"""
+
+
+def test_hidden_tests_are_read() -> None:
+    """Which check nothing, also through helpers and fixtures, and which names nobody was told of."""
+    files = {"tests/test_a.py": TESTS, "tests/broken.py": "def (:", "tests/a.js": "get('/users/{id}/Posts')"}
+    known = HiddenCode(
+        files=files, packages=("calc",), specification="The Basket is SHOWN. Nothing is deep or calc."
+    )
+    found = read_hidden_tests(known)
+    assert found.tests == 8
+    assert found.assert_nothing == (
+        "tests/test_a.py::TestMany::test_none",
+        "tests/test_a.py::test_nothing",
+    )
+    assert found.hidden_names == ("calc.Basket.take", "calc._hidden")
+    assert read_hidden_tests(HiddenCode(files=files, packages=("calc",), specification=None)).hidden_names is None
+    routes = {"a.js": "get('/users/{id}/Posts'); get(`/users/${x}`); get('/secret/:n'); open('/'); open('/x y')"}
+    spec = "Users have posts."
+    found = read_hidden_tests(HiddenCode(files=routes, packages=(), specification=spec))
+    assert (found.tests, found.hidden_names) == (0, ("/secret/:n", "/x"))
+
+
+def test_the_whole_page() -> None:
+    """A row for each task, and below it what was found: at most thirty names of each kind."""
+    readings = Readings(tests=40, assert_nothing=tuple(f"t{at}" for at in range(32)), hidden_names=("a.b",))
+    facts = TaskFacts(task="odd", declared={"1": 9, "2": 9, "collected": 4}, readings=readings, answers=("x", "y"))
+    failed = graded({}, status=Status.INFRASTRUCTURE)
+    odd = judged(facts, (ALL, HALF), {"nop": HALF, "stub": ALL, "other": None, "gone": failed}, worthless=("nop",))
+    bare = judged(TaskFacts(task="bare"), (), {}, worthless=())
+    audit = Audit(suite="lab", grader="strict", groundup="9", tasks=(odd, bare, audited(ALL)))
+    said = "assert nothing | hidden names"
+    assert (
+        page(audit)
+        == f"""# Audit of lab (strict)
+
+By groundup 9. *Oracle*: the lowest of its scores, and runs with the full one. *Assert
+nothing* and *hidden names* are read in the text of the tests: reasons to look, no verdicts.
+
+| task | standing | oracle | flaky | {" | ".join(("gone", "nop", "other", "stub"))} | declared | {said} | answers |
+|{"---|" * 12}
+| odd | invalid | 1/2 (1 of 2) | 1 | infrastructure | 1 | none | 2 | 9, 4 | 32 of 40 | 1 | 2 |
+| bare | not audited | - (0 of 0) | 0 | - | - | - | - | - | - | - | 0 |
+| demo | valid | 2/2 (1 of 1) | 0 | - | 0 | - | - | 3 | 0 of 2 | 0 | 0 |
+
+## odd
+
+the oracle has its full score in 1 of 2 runs (1 of 2); nop scores 1 of 2; gone has no verdict; """
+        + (
+            "1 tests are flaky: b; stub scores 2 of 2; the answer is within reach: x, y\n\n"
+            "Flaky: `b`\n\n"
+            "Pass without the submission's behaviour: `a`, `b`\n\n"
+            f"Assert nothing: {', '.join(f'`t{at}`' for at in range(30))}, 2 more\n\n"
+            "Names that the specification does not mention: `a.b`\n\n"
+            "Answers within reach: `x`, `y`\n\n"
+            "## bare\n\nthere is no oracle\n"
+        )
+    )
