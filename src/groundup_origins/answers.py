@@ -9,7 +9,7 @@ from groundup.grading.guesses import AnsweredRequest
 from groundup.grading.library.report import Result
 from groundup.grading.submitted_sources import Sources, block_end
 from groundup_origins.code_map import code_map_of
-from groundup_origins.probable import depth, pieces, probable_place, texts
+from groundup_origins.probable import depth, pieces, probable_place
 from groundup_origins.stories import Story, Symptom
 
 _NOT_FOUND = ("404", "405")
@@ -133,7 +133,6 @@ def _by_story(result: Result, answer: AnsweredRequest, got: str, wanted: str, so
         got="500" if answer.raised else got or ("500" if answer.status.startswith("5") else ""),
         wanted=wanted,
         fields=fields,
-        texts=[wrong for wrong, _ in texts(f"{result.message}\n{result.demand}")],
         anchors=answer.frames or [*checks, *(_condition(*place, sources, spans) for place in refusing)],
         lacking=next(filter(None, lacking.groups()), "") if lacking else "",
         words=frozenset(_words((_TEST_NAME.findall(result.detail) or [""])[-1])) - {"test"},

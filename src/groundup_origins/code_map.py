@@ -11,7 +11,6 @@ from typing import NamedTuple
 from groundup.grading.submitted_sources import Sources, block_end, java_method
 
 Place = tuple[str, int]
-COPIED, READ = "copied from another one", "read from what was sent"
 _DEEPEST = 4
 _MOST_LINES, _MOST_FUNCTIONS = 40_000, 2000
 """Of a submission, that are looked at."""
@@ -86,7 +85,7 @@ class CodeMap:
         self._by_name: dict[str, list[ServiceFunction]] = {}
         for span in self.spans:
             self._by_name.setdefault(span.name, []).append(span)
-        self._writing: dict[tuple[ServiceFunction, str], list[tuple[int, str]]] = {}
+        self._writing: dict[tuple[ServiceFunction, str], list[int]] = {}
         self._calls: dict[ServiceFunction, list[ServiceFunction]] = {}
         self._handed: dict[ServiceFunction, Mapping[str, set[str]]] = {}
         self._reached: dict[tuple[str, str], Mapping[ServiceFunction, int]] = {}
@@ -144,18 +143,14 @@ class CodeMap:
         found = [span for span in self.spans if span.has(place)]
         return max(found, key=lambda span: span.first) if found else None
 
-    def writing(self, span: ServiceFunction, field: str) -> list[tuple[int, str]]:
-        """Return the lines in a function that write a field of a record, of a document, or of an object.
-
-        With the value that they give, `COPIED` where it is that of another one, `READ` where it is what was sent,
-        or "" where it is not known.
-        """
+    def writing(self, span: ServiceFunction, field: str) -> list[int]:
+        """Return the lines in a function that write a field of a record, of a document, or of an object."""
         key = span, field
         if key not in self._writing:
             self._writing[key] = [*self._made(span, field), *self._set(span, field)]
         return self._writing[key]
 
-    def _made(self, span: ServiceFunction, field: str) -> Iterator[tuple[int, str]]:
+    def _made(self, span: ServiceFunction, field: str) -> Iterator[int]:
         """Yield the lines that make a record, where they give one of its fields."""
         lines = self.lines(span)
         text = "\n".join(lines)
@@ -168,15 +163,14 @@ class CodeMap:
             at = names.index(_plain(field))
             value = values[at]
             number = text.count("\n", 0, made.end() + given.find(value, sum(map(len, values[:at]))))
-            is_copied = re.fullmatch(rf"\w+\.(?:get)?{re.escape(field)}(?:\(\))?", value, re.IGNORECASE)
-            yield span.first + number, COPIED if is_copied else value
+            yield span.first + number
             for earlier in range(number, -1, -1) if value.isidentifier() else ():
                 assigned = ASSIGNED.match(lines[earlier])
                 if assigned and assigned["name"] == value:
-                    yield span.first + earlier, READ if f'"{value}"' in lines[earlier] else value
+                    yield span.first + earlier
                     break
 
-    def _set(self, span: ServiceFunction, field: str) -> Iterator[tuple[int, str]]:
+    def _set(self, span: ServiceFunction, field: str) -> Iterator[int]:
         """Yield the lines that write a key, or call a setter."""
         name = re.escape(field)
         key = re.compile(
@@ -186,7 +180,7 @@ class CodeMap:
         read = re.compile(rf"\b\w+\(\s*\w+,\s*[\"']{name}[\"']\s*\)")
         for number, line in enumerate(self.lines(span), span.first):
             if key.search(read.sub("", line)):
-                yield number, ""
+                yield number
 
     def lines(self, span: ServiceFunction) -> Sequence[str]:
         """Return the lines of a function, as many as a person would look at."""

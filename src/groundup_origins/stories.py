@@ -11,9 +11,7 @@ from groundup.grading.guesses import AnsweredRequest, SentRequest
 from groundup.grading.submitted_sources import java_method
 from groundup_origins.code_map import (
     ASSIGNED,
-    COPIED,
     NEW,
-    READ,
     CodeMap,
     Place,
     ServiceFunction,
@@ -35,21 +33,20 @@ _STEPS, _STEP = 3, 0.4
 """How far values are followed back, and what is taken off for each step."""
 _INTO = 0.3
 """Taken off besides for what a helper returns."""
+_CHANGED = 0.1
+"""Taken off besides for what changes a value that was made before."""
 _LIKELY = 2
 """Functions that a call may mean, for each to be followed."""
 _PATH_PART = re.compile(r"[{:](\w+)(?=[}/\"'])")
 """In the path of a route, the name of a part."""
 _READS_PART = re.compile(r"\b(?:[pP]athParam\w*|PathVariable|params)\(\s*(?:(?:name|value)\s*=\s*)?\":?(\w+)\"")
 _CLASS_LINE = re.compile(r"^\s*(?:(?:public|final|abstract|static)\s+)*class\s")
-_NEARBY = 0.6
-"""Taken off at most for what answers itself."""
 _OWN = 1.2
 """What a check in what answers is worth more than one that it calls."""
 _FIELDS = 4
 """Of an answer, that are looked for."""
 _HANDED = 1.5
 """Weight of a member at least, for one that is handed to a function to say something."""
-_BY_VALUE = {COPIED: -1.5, READ: -2.0, "null": 1.5}
 _RETURNS_NAME = re.compile(r"^\s*return \w+;?$")
 _RETURNS = re.compile(r"^\s*return\b|->\s")
 _REFUSES = re.compile(r"(?m)^\s*(?:raise|throw)\b|\babort\(|\borElseThrow\(|->\s*(?:\{\s*)?throw\b")
@@ -58,7 +55,6 @@ _STATUS_LINE = re.compile(
     r"\bstatus\w*\(\s*(?:HttpStatus\.\w+|\d{3})|@(?:Response)?Status\b|\breturn\b.*\b[1-5]\d\d\b|setStatus"
 )
 _CHOOSES = re.compile(r"\.(?:filter|sorted|sort|skip|limit|subList|reversed|distinct|min|max|\w+Match|removeIf)\(")
-_DECIDES = re.compile(r"\?[^?:]*:|\bor\w*\(|\belse\b")
 _ANSWERS = re.compile(r"\breturn\b|\.json\(|\bMap\.of\(|\bsend\(|->\s*\S")
 _COMPARES = re.compile(r"[<>]=? |!\w+[.(]|[!=]= (?!null)|&&")
 _CONDITION = re.compile(r"\b(?:if|elif|while|unless|filter|\w+Match|orElseThrow)\b")
@@ -67,8 +63,6 @@ _MANY = 3
 _OF_INPUT = ("400", "409", "422")
 """Statuses of what is refused for what was sent."""
 _ANSWERS_KEY = re.compile(r"(?:\breturn\b|\.json\(|\bMap\.of\(|\bsend\().*\"\w+\"\s*[,:]")
-_SETS = re.compile(r"\b(?:put\w*|of|set\w*|add|append|entry)\(\s*\"\w+\"\s*,|\"\w+\"\s*:")
-_SETS_ANY = re.compile(r"\.(?:put|set)\w*\(\s*[a-z]\w*\s*,")
 _STORES = re.compile(r"(?:remove|delete|put|add|set|update|change|save|store|insert)")
 _IS_NOTHING = re.compile(r"[!=]= null|is(?:Empty|Present)\(|is (?:not )?None|\bnot \w+:")
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -82,8 +76,6 @@ class Symptom(NamedTuple):
     """Statuses; both "" where it compared none."""
     fields: Sequence[str] = ()
     """Of an answer, that it looked at."""
-    texts: Sequence[str] = ()
-    """That it saw in place of others."""
     anchors: Sequence[Place] = ()
     """Lines that gave the status that it saw, or that would have refused as it wanted, with their conditions."""
     lacking: str = ""
@@ -106,8 +98,6 @@ class Story:
         self._earlier = [code.reached_by(one.method, one.address) for one in related(answer, by_time=is_accepted)]
         self._asks = answer.method, answer.address
         self._asked = answer.earlier
-        uses = answer.last.uses if answer.last else frozenset[str]()
-        self._is_of_maker = any(uses & one.makes for one in related(answer, by_time=False)[:1])
         self._is_unsafe = answer.method not in _SAFE
         self._points: dict[Place, float] = {}
         self._constants: set[str] = set()
@@ -177,8 +167,10 @@ class Story:
         names = words(text)
         for at in range(first - 1, span.first, -1):
             line = self._code.sources.line(span.path, at)
-            if {variable_of(line), mutated(line)} & names:
+            if variable_of(line) in names:
                 yield span, at, _STEP
+            elif mutated(line) in names:
+                yield span, at, _STEP + _CHANGED
         for other, likely in self._code.called_in(text, span).items():
             if likely <= _LIKELY and other.last - other.first < _SHORT:
                 off = self._common(other)
@@ -240,15 +232,11 @@ class Story:
             if not _CONDITION.search(line) or line.startswith("."):
                 self._passed(span, place[1], 4.4 + _OWN * is_own - 2 * common)
             self._looked_at(span, place[1], states, 1.0 - 0.6 * common)
-            if self._symptom.got in _OF_INPUT:
-                self._called_with(span, 4.5 - 2 * common)
         for name in sorted(self._constants):
             self._add(self._code.constants[name], 4.7 if len(self._constants) < _MANY else 4.3)
         self._note_near(states)
         # What is refused for what was sent has little to do with what is stored.
         self._stored(states, less=2.0 * (self._symptom.got in ("400", "422")))
-        if self._symptom.got == "404":
-            self._unstored({name for name, weight in states.items() if weight >= _MOST_WEIGHT})
 
     def _passed(self, span: ServiceFunction, number: int, points: float) -> None:
         """Tell the conditions before a refusal that has none of its own, or is the end of a chain."""
@@ -284,12 +272,6 @@ class Story:
                     names |= {name for name in words(line) if name.isupper()}
         self._constants |= {name for name in names if name in self._code.constants}
 
-    def _called_with(self, span: ServiceFunction, points: float) -> None:
-        """Tell the lines of what answers that have a check look at what was sent."""
-        for at, line, _ in self._lines(dict.fromkeys([*self._near][:1], 0)):
-            if span.name and re.search(rf"\b{span.name}\(", line):
-                self._add(at, points)
-
     def _lacking(self, line: str) -> set[str]:
         """Return the names in a line of what the service said to be missing."""
         said = self._symptom.lacking
@@ -322,18 +304,6 @@ class Story:
                 if depth < _WRITES_WITHIN:
                     self._given(span, states, 0.2 * depth + 0.15 * rank + less)
 
-    def _unstored(self, states: set[str]) -> None:
-        """Tell the end of what should have stored a thing where it was looked up, and stores nothing there."""
-        spans = self._earlier[0] if self._earlier and self._is_of_maker else {}
-        own = [*self._lines(dict.fromkeys([*spans][:1], 0))]
-        stored = {name for _, line, _ in self._lines(spans) for name in words(line) | {mutated(line)}}
-        if states and not states & stored:
-            ends = [at for at, (_, line, _) in enumerate(own) if _ANSWERS.search(line) or NEW.search(line)]
-            for at in ends:
-                self._add(own[at][0], 5.0 if at == ends[-1] else 4.6)
-            if ends and ends[-1] > 0:
-                self._add(own[ends[-1] - 1][0], 4.9)
-
     def _kept(self, span: ServiceFunction, states: Mapping[str, float], off: float) -> None:
         """Tell lines that change a member that was read, or make a thing that has such members."""
         kinds: dict[str, float] = {}
@@ -359,13 +329,8 @@ class Story:
     def _given(self, span: ServiceFunction, states: Mapping[str, float], off: float) -> None:
         """Tell lines that give a field that was read its value."""
         for name, weight in states.items():
-            for number, value in self._code.writing(span, name) if weight >= _READ_WELL else ():
-                points = 3.4 + min(weight, _MOST_WEIGHT) + _BY_VALUE.get(value, 0.0)
-                self._add((span.path, number), points - off)
-                for other in self._code.calls(span) if value else ():
-                    if value.startswith(f"{other.name}("):
-                        for _ in self._returning(other, points - off - 0.5):
-                            pass
+            for number in self._code.writing(span, name) if weight >= _READ_WELL else ():
+                self._add((span.path, number), 3.4 + min(weight, _MOST_WEIGHT) - off)
 
     def _accepted(self) -> None:
         """What should be refused was not: what should have been stored or removed before, or the check."""
@@ -462,26 +427,15 @@ class Story:
     def _of_value(self) -> None:
         """A value is another one, or is not there."""
         is_written = self._written(6.0)
-        texts = [text for text in self._symptom.texts if len(text) > 2]
         for spans, less in [(self._near, 0.0), *self._earlier_ones(0.6)]:
             for at, line, off in self._lines(spans):
                 after = self._code.sources.line(at[0], at[1] + 1)
                 if java_method(line) or line.lstrip().startswith("@") or _REFUSES.search(f"{line}\n{after}"):
                     continue
-                for points, applies in (
-                    (5.7 if not self._symptom.fields and not less else 3.6, _CHOOSES.search(line)),
-                    (5.0, _sets_another(line, self._symptom.fields) and not is_written and not less),
-                    (4.2, _SETS.search(line) and not is_written and not less),
-                    (3.6 if is_written else 4.0, _ANSWERS.search(line) and not less),
-                    (5.3, _SETS_ANY.search(line) and self._is_unsafe and not less),
-                    (3.0, any(text in line for text in texts)),
-                    (3.7, ASSIGNED.match(line) and self._is_unsafe and off < _NEARBY and not less),
-                    (2.6, _DECIDES.search(line)),
-                    (2.5 + self._is_unsafe, mutated(line) or NEW.search(line)),
-                ):
-                    if applies:
-                        self._add(at, points - off - less)
-                        break
+                if _CHOOSES.search(line):
+                    self._add(at, (5.7 if not self._symptom.fields and not less else 3.6) - off - less)
+                elif _ANSWERS.search(line) and not less:
+                    self._add(at, (3.6 if is_written else 4.0) - off)
         for at, line, off in [*self._lines(self._near)]:
             if _ANSWERS.search(line) and off < _NEAR and not _REFUSES.search(line):
                 points = (5.8 if self._symptom.fields or self._is_unsafe else 4.4) - off
@@ -506,18 +460,12 @@ class Story:
                 for span in writers:
                     crowd = sum(other.name == span.name for other in writers) > _LIKELY
                     worth = points - 0.1 * spans[span] - 1.5 * crowd
-                    for at, _ in self._code.writing(span, field):
+                    for at in self._code.writing(span, field):
                         self._add((span.path, at), worth - less)
                         found = found or not less
                         if not less:
                             self._traced(span, at, worth)
         return found
-
-
-def _sets_another(line: str, fields: Sequence[str]) -> bool:
-    """Whether a line writes something under a key from what is called like a field that a test misses."""
-    found = _SETS.search(line)
-    return found is not None and any(field.lower() in line[found.end() :].lower() for field in fields[:2])
 
 
 def related(answer: AnsweredRequest, *, by_time: bool) -> list[SentRequest]:
