@@ -137,3 +137,18 @@ def test_files_are_not_written_through_links(tmp_path: Path) -> None:
     put_file(root, "a/b/c", b"x")
     assert (root / "a/b/c").read_bytes() == b"x"
     assert list(outside.iterdir()) == []
+
+
+def test_writing_a_file_leaves_nothing_open(tmp_path: Path) -> None:
+    """However many folders lead to it, and whether it can be written or not."""
+    (tmp_path / "file").touch()
+    before = len([*Path("/proc/self/fd").iterdir()])
+    put_file(tmp_path, "a/b/c/d", b"x")
+    for wrong in ("file/below", "a/b", "a/" + "n" * 300):
+        with pytest.raises(SubmissionError) as refused:
+            put_file(tmp_path, wrong, b"x")
+        assert str(refused.value).startswith(f"{wrong[:200]} cannot be written: ")
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    assert (tmp_path / "a/b/c/d").read_bytes() == b"x"
+    put_file(tmp_path, "a/b/c/d", b"")
+    assert (tmp_path / "a/b/c/d").read_bytes() == b""

@@ -1,10 +1,20 @@
 """What the steps of a trajectory come to, and how other tools get them."""
 
+import json
 from typing import Any
 
 from pydantic import JsonValue
 
-from groundup.agents.trajectories import Step, as_atif, call_text, lost_by, paid_for, reply_fields
+from groundup.agents.trajectories import (
+    REPLY,
+    Step,
+    as_atif,
+    call_text,
+    lost_by,
+    of_clients,
+    paid_for,
+    reply_fields,
+)
 from groundup.domain.conversations import ChatReply, Message, ToolCall
 from groundup.domain.usage import TokenUsage
 from groundup.models.attempts import LOST_STEP
@@ -114,3 +124,27 @@ def test_nothing_is_a_document_as_well() -> None:
     document = exported()
     assert document["steps"] == [{"step_id": 1, "source": "user", "message": ""}]
     assert document["agent"] == {"name": "unknown", "version": "0"}
+
+
+def test_what_clients_of_a_server_did_reads_as_calls_and_results() -> None:
+    """In turns; all else stays, and texts of any alphabet stay readable."""
+    note: Step = {"kind": "note", "at": "0"}
+    steps: list[Step] = [
+        note,
+        {"kind": "command", "at": "1", "command": "echo ä", "content": "ä\n"},
+        {"kind": "submitted", "at": "2", "message": "Submitted."},
+        {"kind": "graded", "at": "3", "message": "Half.", "score": 0.5},
+    ]
+    found = of_clients(steps)
+    assert found[0] is note
+    calls = [step for step in found if step["kind"] == REPLY]
+    assert [step["at"] for step in calls] == ["1", "2", "3"]
+    made = [json.dumps(step, ensure_ascii=False) for step in calls]
+    assert "echo ä" in made[0]
+    assert [f'"call_{turn}"' in text for turn, text in enumerate(made, start=1)] == [True] * 3
+    assert [step for step in found if step["kind"] == "result"] == [
+        {"kind": "result", "turn": 1, "call": 0, "name": "bash", "content": "ä\n"},
+        {"kind": "result", "turn": 2, "call": 0, "name": "submit", "content": "Submitted."},
+        {"kind": "result", "turn": 3, "call": 0, "name": "submit", "content": "Half.", "score": 0.5},
+    ]
+    assert len(found) == 7
