@@ -102,7 +102,8 @@ def _inside(path: str) -> str:
 def _of_command(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what a command wants that no project shows."""
     program = program_of(words[0])
-    verbs = [word.lower() for word in words[1:] if not word.startswith("-")]
+    given = [word for word in words[1:] if not word.startswith("-")]
+    verbs = [word.lower() for word in given]
     if program == "paket" or (program == "dotnet" and verbs[:1] == ["paket"]):
         yield "paket", "Paket fetches packages past the gateway"
     if program != "dotnet":
@@ -115,7 +116,7 @@ def _of_command(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         if password or (address and "nuget.org" not in address):
             yield (
                 "private feed" if password else "feed",
-                f"{address or words[-1]}: only NuGet's own registry is asked",
+                f"{address or ' '.join(given[3:4])}: only NuGet's own registry is asked",
             )
 
 
