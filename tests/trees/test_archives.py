@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import stat
 import tarfile
 import tempfile
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundup.domain.errors import SubmissionError
-from groundup.trees.archives import extract_archive, zstd
+from groundup.trees.archives import BOMB_FLOOR, extract_archive, refuse_bomb, zstd
 from groundup.trees.writer import TreeLimits
 from tests.effort import often
 from tests.trees.hostile import member, names, snapshot, stays_inside, tar_of, targets, zip_of
@@ -238,3 +239,62 @@ def test_something_else_is_no_archive(tmp_path: Path) -> None:
     """A file of text is refused in one sentence."""
     with pytest.raises(SubmissionError, match="cannot be read"):
         unpack(b"hello world\n" * 100, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("unpacked", "packed", "is_bomb"),
+    [
+        (BOMB_FLOOR, 1, False),
+        (BOMB_FLOOR + 1, 1, True),
+        (BOMB_FLOOR + 1, 0, True),
+        (200 * 1024**2, 2 * 1024**2, False),
+        (200 * 1024**2 + 1, 2 * 1024**2, True),
+    ],
+)
+def test_a_bomb_is_large_and_came_out_of_little(unpacked: int, packed: int, *, is_bomb: bool) -> None:
+    """More than 64 MiB, and more than the ratio allows."""
+    limits = TreeLimits(ratio=100)
+    if not is_bomb:
+        refuse_bomb(unpacked, packed, limits)
+        return
+    with pytest.raises(SubmissionError) as refused:
+        refuse_bomb(unpacked, packed, limits)
+    assert str(refused.value) == (
+        "the archive unpacks to more than 100 times its size, like a decompression bomb; "
+        "leave out large empty files"
+    )
+
+
+def zip_with(*names: bytes, utf8: bool = False, system: int = 3) -> bytes:
+    """Return a zip whose directory has these names, from a *system*: 0 and 11 are Windows, 3 is Unix."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for number, name in enumerate(names):
+            entry = zipfile.ZipInfo(f"{number:0{len(name)}}")
+            entry.create_system = system
+            archive.writestr(entry, b"x")
+    data = content.getvalue()
+    for number, name in enumerate(names):
+        data = data.replace(f"{number:0{len(name)}}".encode(), name)
+    if utf8:  # a flag, in each entry and in the directory
+        data = re.sub(rb"(PK\x03\x04..)..", b"\\1\x00\x08", data, flags=re.DOTALL)
+        data = re.sub(rb"(PK\x01\x02....)..", b"\\1\x00\x08", data, flags=re.DOTALL)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("content", "files"),
+    [
+        (zip_with(b"a/bc", b"a/bd"), {"a", "a/bc", "a/bd"}),
+        (zip_with(b"aaa\\b1", b"aaa\\b2"), {"aaa", "aaa/b1", "aaa/b2"}),
+        (zip_with(b"aaa\\b1"), {"aaa\\b1"}),
+        (zip_with(b"aaa\\b1", b"ccc/d1"), {"aaa\\b1", "ccc", "ccc/d1"}),
+        (zip_with(b"aaa\\b1", system=0), {"aaa", "aaa/b1"}),
+        (zip_with(b"caf\xe9"), {"caf\udce9"}),
+        (zip_with(b"caf\xc3\xa9"), {"café"}),
+        (zip_with(b"caf\xc3\xa9", utf8=True), {"café"}),
+    ],
+)
+def test_names_in_a_zip_are_the_bytes_that_were_packed(tmp_path: Path, content: bytes, files: set[str]) -> None:
+    """Backslashes separate where the zip is of Windows, or where they alone make folders."""
+    assert set(snapshot(unpack(content, tmp_path))) == files
