@@ -24,6 +24,9 @@ ADDED: tuple[dict[str, object], ...] = (
     {"constraint": "2.0", "extras": ("one", "two"), "marker": "python_version < '3.9'"},
     {"source": DependencySource.GIT, "origin": "https://example.org/new.git"},
     {"alias": "other"},
+    {"kind": DependencyKind.OVERRIDE, "group": "pnpm.overrides"},
+    {"kind": DependencyKind.CONSTRAINT, "group": "workspaces.catalogs.new"},
+    {"kind": DependencyKind.PEER, "details": (("optional", "true"),)},
 )
 
 

@@ -10,6 +10,7 @@ from groundup.domain.errors import InfrastructureError, MachineError
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
 from groundup.registries.goproxy import GoClient, GoGateway, go_settings
+from groundup.registries.ledger import UnknownPackageError
 from groundup.registries.settings import direct
 from tests.registries.fake_site import Site, guest
 
@@ -45,6 +46,19 @@ async def test_files_come_from_the_proxy_and_archives_once(site: Site, registry:
 
     assert [(one.kind, one.filename) for one in gateway.fetched] == [("page", "list"), ("file", "v1.0.0.zip")]
     assert gateway.supplies("http://127.0.0.1:1/go/").environment["GOPROXY"] == "http://127.0.0.1:1/go"
+
+
+async def test_what_a_proxy_said_is_kept_for_a_while(site: Site, tmp_path: Path) -> None:
+    """Lists and what is absent are asked for once; later, without the proxy, an old list is better than none."""
+    for _ in range(2):
+        client = GoClient(direct(site.address, {}), FetchCache(tmp_path / "cache"))
+        assert not (await client.file(GIN, "@v/list")).stale
+        with pytest.raises(
+            UnknownPackageError, match=f"no Go module proxy that is configured has {GIN}/@v/v9.0.0.mod"
+        ):
+            await client.file(GIN, "@v/v9.0.0.mod")
+        await client.close()
+    assert site.paths() == [f"/{GIN}/@v/list", f"/{GIN}/@v/v9.0.0.mod"]
 
 
 @pytest.mark.parametrize(
