@@ -80,6 +80,8 @@ PYTHON = {
     # beside one that is heard
     "os.system('x')\nassert f()\n": False,
     "subprocess.run(['x'])\nunittest.main(exit=False)\n": True,
+    "subprocess.run(['x'])\nunittest.main(verbosity=False)\n": False,
+    "subprocess.run(['x'])\nunittest.main(exit=True)\n": False,
     "subprocess.run(['x'])\nsys.exit(0)\n": True,
     "subprocess.run(['x'])\nsys.exit(1)\n": False,
     # what is caught
