@@ -7,6 +7,7 @@ on Python 3.8 to 3.13.
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
 import re
 from collections import Counter
@@ -92,7 +93,7 @@ class Suspects:
         function, wanted = self._shared(*begun[-1][1:]) if begun else (None, set())
         apart: set[Any] = set()
         until = last
-        for count, path, line in reversed(begun):
+        for count, path, line in reversed(begun if function is not None else ()):
             around, names = self._shared(path, line)
             if around is not function or names & wanted:
                 wanted |= names
@@ -104,8 +105,10 @@ class Suspects:
     def _shared(self, path: str, line: int) -> tuple[Any, set[str]]:
         """Return a function of the tests and the variables of it in a statement; of `self.a` that is `a`."""
         if path not in self._tests:
-            tree = ast.parse("".join(linecache.getlines(path)))
-            self._tests[path] = [one for one in ast.walk(tree) if isinstance(one, _DEFINITIONS[:2])]
+            self._tests[path] = []
+            with contextlib.suppress(SyntaxError, ValueError):  # such as a template that was compiled
+                tree = ast.parse("".join(linecache.getlines(path)))
+                self._tests[path] = [one for one in ast.walk(tree) if isinstance(one, _DEFINITIONS[:2])]
         holding = [one for one in self._tests[path] if one.lineno <= line <= (one.end_lineno or 0)]
         function = max(holding, key=lambda one: one.lineno, default=None)
         every = [] if function is None else [*ast.walk(function)]

@@ -190,6 +190,10 @@ def test_lines_of_statements_that_share_nothing_with_the_failing_one_count_less(
         return {line for _, line in suspects._apart(_ran(module, name, tests=str(path)))}
 
     assert apart("test_apart") == {14, 15, 17}
+    (tmp_path / "page.html").write_text("<p>{{ word }}</p>\n")
+    templated = _ran(module, "test_apart", tests=str(path))
+    templated.begun = [(count, str(tmp_path / "page.html"), 1) for count, _, _ in templated.begun]
+    assert suspects._apart(templated) == set()
     assert apart("test_all_shared") == set()
     assert apart("test_called_back") == {43, 44, 47, 48}
     assert _told(library, _ran(module, "test_apart", tests=str(path))) == [43, 44, 6]
