@@ -139,3 +139,34 @@ def test_of_several_legs_nothing_is_known() -> None:
     """Without a leg, a condition on the matrix is unknown: one of the legs may fulfil it."""
     assert Contexts(None).holds("matrix.os == 'x'") is None
     assert Contexts({}).holds("matrix.os == 'x'") is False
+
+
+TRUTH: dict[str, bool | None] = {
+    "{0} && {0}": None,
+    "{0} && false": False,
+    "{0} && true": None,
+    "false && {0}": False,
+    "true && {0}": None,
+    "{0} || true": True,
+    "{0} || false": None,
+    "{0} || {0}": None,
+    "false || {0}": None,
+    "true || {0}": True,
+    "!{0}": None,
+    "!({0} && false)": True,
+    "{0} == {0}": None,
+    "'a' != {0}": None,
+    "1 < 2": None,
+    "2 >= 1": None,
+    "false || false && true": False,
+    "true || false && false": True,
+    "(true || false) && false": False,
+    "'' || 'a'": True,
+    "0 || null": False,
+}
+
+
+@pytest.mark.parametrize("condition", TRUTH)
+def test_what_is_unknown_decides_where_nothing_else_does(condition: str) -> None:
+    """`&&` binds before `||`; only equality is known of two values."""
+    assert Contexts({}).holds(condition.format("needs.a.outputs.b")) is TRUTH[condition]
