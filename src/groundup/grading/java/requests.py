@@ -47,9 +47,6 @@ class BrokenOff(NamedTuple):
     """Whether its last request was answered by an error, and so changed nothing."""
 
 
-_NOWHERE = BrokenOff("", 0)
-
-
 class _Method(NamedTuple):
     """One of a class of tests."""
 
@@ -158,15 +155,14 @@ class JavaTests:
         method = own.methods.get(_method_of(test)) if own else None
         if own is None or method is None:
             return None
-        file, line, _ = failed.get(test, _NOWHERE)
-        last = line if file == path and method.first <= line <= method.last else method.last
+        last = _last_line(path, method, failed.get(test))
         mine = [*self._of(own, "BeforeEach"), *self._expanded(own, method.first, last)]
         before = [*self._of(own, "BeforeAll")]
         if "Order" in method.kinds:
             for other in sorted(own.methods.values(), key=_order):
                 if _order(other) < _order(method) and "Order" in other.kinds:
                     lost = failed.get(f"{test.partition('#')[0]}#{other.name}")
-                    asked = self._expanded(own, other.first, lost.line if lost else other.last)
+                    asked = self._expanded(own, other.first, _last_line(path, other, lost))
                     before += asked[:-1] if lost and lost.is_refused else asked
         return RequestsOfTest(tuple(mine), tuple(before), *self._waits_for(test, own, method.first, last, failed))
 
@@ -213,6 +209,13 @@ class JavaTests:
 
 def _around(own: _TestClass, number: int) -> _Method | None:
     return next((one for one in own.methods.values() if one.first <= number <= one.last), None)
+
+
+def _last_line(path: str, method: _Method, lost: BrokenOff | None) -> int:
+    """Return the last line of a test in *path* that ran; a lost one may have broken off in another file."""
+    if lost is not None and lost.path == path and method.first <= lost.line <= method.last:
+        return lost.line
+    return method.last
 
 
 def _order(method: _Method) -> int:
