@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from groundup.settings import load
 from groundup.viewer.app import Viewer
+from groundup.viewer.site import site_of
 from tests.viewer.seven import write_seven_runs
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -146,6 +147,26 @@ def _shown(group: str, folder: Path) -> str:
     return "\n".join(parts).replace(str(folder), "FOLDER")
 
 
+def _site(folder: Path, *, trajectories: bool) -> str:
+    """Return which pages a site has, and where each leads."""
+    write_seven_runs(folder / "runs")
+    runs = [folder / "runs" / name for name in ("once", "same", "broken")]
+    made = site_of(runs, folder / "site", load({}), trajectories=trajectories)
+    parts = [f"pages {made.pages}, left out {made.left_out}, unfit {made.unfit}"]
+    for path in sorted((folder / "site").rglob("*")):
+        if path.is_file():
+            links = re.findall(r'(?:href|src)="([^"]*)"', path.read_text(encoding="utf-8"))
+            parts.append(f"{path.relative_to(folder / 'site')}: {' '.join(dict.fromkeys(links))}")
+    return "\n".join(parts).replace(str(folder), "FOLDER") + "\n"
+
+
+@pytest.mark.parametrize("trajectories", [True, False])
+def test_sites_have_the_same_pages(tmp_path: Path, *, trajectories: bool) -> None:
+    """Their names stay, for others link to them; turns come where they are asked for."""
+    file = GOLDEN / f"site-{trajectories}.txt"
+    assert _site(tmp_path, trajectories=trajectories) == file.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_pages_read_as_before(group: str, tmp_path: Path) -> None:
     """Each word and link of each page, whatever its address asks for."""
@@ -157,6 +178,10 @@ def _record() -> None:
     for group in GROUPS:
         with tempfile.TemporaryDirectory() as folder:
             (GOLDEN / f"{group}.txt").write_text(_shown(group, Path(folder)), encoding="utf-8")
+    for trajectories in (True, False):
+        with tempfile.TemporaryDirectory() as folder:
+            text = _site(Path(folder), trajectories=trajectories)
+            (GOLDEN / f"site-{trajectories}.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
