@@ -108,7 +108,9 @@ class Suspects:
             self._tests[path] = []
             with contextlib.suppress(SyntaxError, ValueError):  # such as a template that was compiled
                 tree = ast.parse("".join(linecache.getlines(path)))
-                self._tests[path] = [one for one in ast.walk(tree) if isinstance(one, _DEFINITIONS[:2])]
+                functions = (one for one in ast.walk(tree) if isinstance(one, _DEFINITIONS[:2]))
+                # Python 3.7 does not tell where they end.
+                self._tests[path] = [one for one in functions if getattr(one, "end_lineno", None)]
         holding = [one for one in self._tests[path] if one.lineno <= line <= (one.end_lineno or 0)]
         function = max(holding, key=lambda one: one.lineno, default=None)
         every = [] if function is None else [*ast.walk(function)]
