@@ -29,7 +29,7 @@ _WRITES_WITHIN = 3
 """Calls away at which a function may still give a field its value."""
 _READ_WELL, _MOST_WEIGHT = 2.0, 2.5
 """Weights of members: at least for one whose writing says something, and the most that counts."""
-_STEPS, _STEP = 3, 0.4
+_STEPS, _STEP = 2, 0.4
 """How far values are followed back, and what is taken off for each step."""
 _INTO = 0.3
 """Taken off besides for what a helper returns."""
@@ -56,15 +56,12 @@ _STATUS_LINE = re.compile(
 )
 _CHOOSES = re.compile(r"\.(?:filter|sorted|sort|skip|limit|subList|reversed|distinct|min|max|\w+Match|removeIf)\(")
 _ANSWERS = re.compile(r"\breturn\b|\.json\(|\bMap\.of\(|\bsend\(|->\s*\S")
-_COMPARES = re.compile(r"[<>]=? |!\w+[.(]|[!=]= (?!null)|&&")
 _CONDITION = re.compile(r"\b(?:if|elif|while|unless|filter|\w+Match|orElseThrow)\b")
 _MANY = 3
 """Constants of checks, each of which says little where there are so many."""
 _OF_INPUT = ("400", "409", "422")
 """Statuses of what is refused for what was sent."""
 _ANSWERS_KEY = re.compile(r"(?:\breturn\b|\.json\(|\bMap\.of\(|\bsend\().*\"\w+\"\s*[,:]")
-_STORES = re.compile(r"(?:remove|delete|put|add|set|update|change|save|store|insert)")
-_IS_NOTHING = re.compile(r"[!=]= null|is(?:Empty|Present)\(|is (?:not )?None|\bnot \w+:")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -223,12 +220,8 @@ class Story:
                 continue
             is_own = self._near.get(span) == 0
             line = self._code.sources.line(*place)
-            likelier = 0.2 * bool(_COMPARES.search(line)) - (not _CONDITION.search(line))
-            likelier -= self._symptom.got == "404" and _IS_NOTHING.search(line) is not None
             common = 0.0 if is_own else self._common(span)
-            if _REFUSES.search(line) and self._symptom.wanted.startswith("2"):
-                likelier -= 2.0  # it is no check
-            self._add(place, 4.4 + likelier + _OWN * is_own - 2 * common)
+            self._add(place, 4.4 + _OWN * is_own - 2 * common)
             if not _CONDITION.search(line) or line.startswith("."):
                 self._passed(span, place[1], 4.4 + _OWN * is_own - 2 * common)
             self._looked_at(span, place[1], states, 1.0 - 0.6 * common)
@@ -267,8 +260,7 @@ class Story:
         for caller in self._near:
             for _, line, _ in self._lines({caller: 0}) if span in self._code.calls(caller) else ():
                 if re.search(rf"\b{span.name}\(", line):
-                    is_lookup = self._symptom.got == "404" and len(self._symptom.anchors) == 1
-                    self._note(states, words(line), 2.5 * (1.0 if is_lookup else weight))
+                    self._note(states, words(line), 2.5 * weight)
                     names |= {name for name in words(line) if name.isupper()}
         self._constants |= {name for name in names if name in self._code.constants}
 
@@ -348,10 +340,6 @@ class Story:
             for at, line, off in self._lines(spans):
                 if changed := mutated(line):
                     self._add(at, 4.5 + (changed in states) - off / 2 - rank - 2 * is_of_input)
-            for span in spans if not is_of_input else ():
-                if _STORES.match(span.name) and not self._changes({span: 0}):
-                    for at, _, _ in self._lines({span: 0}):
-                        self._add(at, 5.3 - rank)
         if is_of_input:
             self._unused()
 
@@ -422,11 +410,10 @@ class Story:
             if re.search(r"\.\w+\(", line) and not java_method(line) and not line.lstrip().startswith("@"):
                 self._add(at, 3.4 - off)
         self._stored(states)
-        self._written(2.8)
 
     def _of_value(self) -> None:
         """A value is another one, or is not there."""
-        is_written = self._written(6.0)
+        self._written(6.0)
         for spans, less in [(self._near, 0.0), *self._earlier_ones(0.6)]:
             for at, line, off in self._lines(spans):
                 after = self._code.sources.line(at[0], at[1] + 1)
@@ -434,8 +421,6 @@ class Story:
                     continue
                 if _CHOOSES.search(line):
                     self._add(at, (5.7 if not self._symptom.fields and not less else 3.6) - off - less)
-                elif _ANSWERS.search(line) and not less:
-                    self._add(at, (3.6 if is_written else 4.0) - off)
         for at, line, off in [*self._lines(self._near)]:
             if _ANSWERS.search(line) and off < _NEAR and not _REFUSES.search(line):
                 points = (5.8 if self._symptom.fields or self._is_unsafe else 4.4) - off
@@ -444,12 +429,12 @@ class Story:
         for _, line, off in self._lines(self._near):
             chosen = _CHOOSES.search(line) is not None
             self._note(states, words(line), max(1.4 + 0.8 * chosen - off, 0.5))
-        self._stored(states, less=1.5 * self._is_unsafe)
+        self._stored(states)
 
     def _earlier_ones(self, less: float) -> Iterator[tuple[Mapping[ServiceFunction, int], float]]:
-        """Yield what earlier requests lead to, with what is taken off: more where the last one wrote itself."""
+        """Yield what earlier requests lead to, with what is taken off."""
         for rank, spans in enumerate(self._earlier):
-            yield spans, less + 0.4 * rank + 1.5 * self._is_unsafe
+            yield spans, less + 0.4 * rank
 
     def _written(self, points: float) -> bool:
         """Tell the lines that write the fields that a test looked at; return whether what answered has one."""
