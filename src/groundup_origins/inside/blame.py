@@ -31,14 +31,10 @@ _FAR = 3.0
 """To what called a function, where none of its arguments was used."""
 _BARE = 0.3
 """From a `return False` to its condition."""
-_EARLIER = 0.5
-"""Steps more, where another exchange had stored what was read."""
 _BEGIN = 0.5
 """How far from what the test saw a statement is that writes it, or declares a field."""
 _NAMED = -1.0
 """How far a statement is that the failure names by more than where it led."""
-_ASIDE = 0.35
-"""What a statement counts that no way leads to."""
 _SUSPECT = 0.09
 """What one counts more that the lines of whole tests tell, too."""
 _NOT_SEEN = 0.5
@@ -139,10 +135,10 @@ class Blame:
         if got != str(last.status):
             got, wanted = (str(last.status), "") if last.status >= _REFUSES else ("", "")
         is_other = got.startswith("4") and wanted.startswith("4")
-        telling = (ast.Raise,) if is_other else (ast.ExceptHandler,) if got.startswith("5") else ()
+        telling = (ast.Raise,) if is_other else (ast.ExceptHandler,) if got.startswith(("4", "5")) else ()
         far = self._back(self._begins(one, exchanges, got, wanted), exchanges)
         suspicion = self._suspicion(one.cause, exchanges)
-        points = {place: _ASIDE * value**1.5 * self._worth(place, telling) for place, value in suspicion.items()}
+        points: dict[Place, float] = {}
         is_taken = got.startswith("2") and wanted.startswith("4")
         unseen = _NOT_SEEN * (1.0 if is_taken else max(suspicion.values(), default=1.0))
         for place, steps in far.items():
@@ -254,7 +250,7 @@ class Blame:
                 for path, line in each.ran if when == at else self._storing(each):
                     if field in self._code.keys(self._node((path, line)))[1]:
                         place = path, self._files[path].giving(line, field)
-                        found.setdefault((place, when), _EARLIER * (when != at))
+                        found.setdefault((place, when), 0.0)
         return found
 
     def _changing(
@@ -306,9 +302,13 @@ class Blame:
         """Return the statement that refused; where the framework did, what declares fields."""
         raising = [place for place in last.ran if isinstance(self._node(place), ast.Raise)]
         saying = [place for place in last.ran if self._says(self._node(place), status)]
-        refusing = sorted(saying or raising, key=last.ran.__getitem__)[-1:]
+        writing = [place for place in last.ran if status in self._code.constants(self._node(place))]
+        refusing = sorted(saying or raising or writing, key=last.ran.__getitem__)[-1:]
+        handling = {one for one in self._roots(last) if not self._code.is_route(one)}
+        if {self._function(place) for place in refusing} & handling:  # it was raised elsewhere
+            refusing = sorted(raising, key=last.ran.__getitem__)[-1:] or refusing
         if refusing:
-            return dict.fromkeys(refusing, 0.0)
+            return {**dict.fromkeys(refusing, 0.0), **self._unfit(last, refusing[-1:])}
         return {
             (path, line): _BEGIN
             for field in self._odd(last)
@@ -320,16 +320,25 @@ class Blame:
         """Return what ended an exchange, the innermost `except` tried then, and what had let it through."""
         order = last.ran.__getitem__
         ran = sorted((place for place in last.ran if not isinstance(self._node(place), _HOLDS)), key=order)
-        passed: list[Place] = []
         while ran and isinstance(self._node(ran[-1]), ast.ExceptHandler):
-            passed.insert(0, ran.pop())
-        found = {**dict.fromkeys(ran[-1:], 0.0), **dict.fromkeys(passed[:1], 0.0)}
+            ran.pop()
+        found = {**dict.fromkeys(ran[-1:], 0.0), **self._unfit(last, ran[-1:])}
         for place in ran[-1:]:
             used, function = self._code.loaded(self._node(place)), self._function(place)
             above = [one for one in ran[:-1] if self._function(one) is function]
             guards = [one for one in above if self._code.is_guard(self._node(one))]
             found.update({one: 1.0 for one in guards if used & self._code.loaded(self._node(one))})
         return found
+
+    def _unfit(self, last: Exchange, raised: Sequence[Place]) -> dict[Place, float]:
+        """Return the innermost `except` that was tried after something was raised, and does not name it."""
+        tried = sorted((last.ran[place], place) for place in last.ran if self._is_unfit(place, last))
+        after = [place for order, place in tried if raised and order > last.ran[raised[0]]]
+        return dict.fromkeys(after[:1], 0.0)
+
+    def _is_unfit(self, place: Place, last: Exchange) -> bool:
+        node = self._node(place)
+        return isinstance(node, ast.ExceptHandler) and (place[0], node.body[0].lineno) not in last.ran
 
     def _answering(self, last: Exchange, said: str) -> dict[Place, float]:
         """Return what answered, read the fields that were sent otherwise, or changed what is stored."""
@@ -346,12 +355,16 @@ class Blame:
                 found[place] = _BEGIN
         return found
 
-    def _answers(self, last: Exchange) -> set[Any]:
-        """Return the functions that a framework called: those of routes, else all that no other one called."""
+    def _roots(self, last: Exchange) -> set[Any]:
+        """Return the functions that a framework called, and no other one."""
         called = {name for place in last.ran for name in self._code.named(self._node(place))}
-        ran = {function for place in last.ran for function in [self._files[place[0]].around(place[1])] if function}
-        uncalled = {one for one in ran if one.name not in called}
-        return {one for one in ran if self._code.is_route(one)} or uncalled or ran
+        ran = {self._files[path].around(line) for path, line in last.ran}
+        return {one for one in ran if one is not None and one.name not in called}
+
+    def _answers(self, last: Exchange) -> set[Any]:
+        """Return the functions of routes; where there are none, all that a framework called."""
+        roots = self._roots(last)
+        return {one for one in roots if self._code.is_route(one)} or roots
 
     def _latest_return(self, last: Exchange) -> list[Place]:
         answering = self._answers(last)
@@ -423,7 +436,7 @@ class Blame:
                 changed = shared & self._code.stored(self._node(one)) if one[0] == place[0] else ()
                 filled.update(changed)
                 if one != place and (changed or read & self._code.keys(self._node(one))[1]):
-                    yield one, 1.0 + _EARLIER * (when != at), when
+                    yield one, 1.0, when
         empty = {name for name in shared - filled if file.begins_empty(name)}
         if empty:
             yield from self._not_storing(exchanges, at, empty)

@@ -296,3 +296,11 @@ def test_a_test_that_gave_up_leads_to_what_refused(harbour: Path) -> None:
     ]
     found = told(harbour, "Skipped: no slip", "last exchange: POST /slips, sent {} -> 422 {}", asked)
     assert "if body.get(name) is None:" in found
+
+
+def test_a_refusal_that_an_except_should_have_caught_leads_to_it(harbour: Path) -> None:
+    """It was raised below a `try` whose handler names something else."""
+    ran = "for name; if body; number = ; return int; except KeyError; return answer(problem, 422"
+    asked = [exchange("POST", "/slips", 422, {"kind": 1}, f"raise Wrong(name); {ran}")]
+    found = told(harbour, "assert 422 == 201", "last exchange: POST /slips, sent {} -> 422 {}", asked)
+    assert "except KeyError:" in found
