@@ -380,7 +380,7 @@ def _statements(node: Any, around: _Around) -> Iterator[tuple[int, Any]]:
 
 
 def _of_its_own(call: Any) -> Iterator[tuple[int, Any]]:
-    """Yield for `a.append(b)` and `a.extend(b)` the same with a new list, which nobody else has."""
+    """Yield, of a list that something is put into, the same with a new list, which nobody else has."""
     held = getattr(getattr(call, "func", None), "value", None)
     way = getattr(getattr(call, "func", None), "attr", "")
     if isinstance(held, ast.Name) and way in ("append", "extend") and len(call.args) == 1:
