@@ -198,6 +198,23 @@ def test_a_part_of_the_suite_is_reported() -> None:
     assert whole.part is None
 
 
+@pytest.mark.parametrize(
+    ("called", "command"),
+    [
+        ("bash ci/run.sh unit", "pytest tests/unit"),
+        ("bash ./ci/run.sh unit", "pytest tests/unit"),
+        ("ci/run.sh unit", "pytest tests/unit"),
+        ("bash ci/run.sh/ unit", "pytest tests/unit"),
+        ("bash ci/../ci/run.sh/. unit", "pytest tests/unit"),
+        ("bash -x ci/run.sh unit", "pytest tests/unit"),
+    ],
+)
+def test_a_script_has_the_arguments_behind_its_name(called: str, command: str) -> None:
+    """However its path is written."""
+    tree = MadeTree({"ci/run.sh": "pytest tests/$1\n"})
+    assert [meaning.command for meaning in Meanings(tree).of(called)] == [command]
+
+
 def test_scripts_that_call_themselves_end() -> None:
     """A script or target that leads to itself is followed a few times, not for ever."""
     tree = MadeTree({"package.json": '{"scripts": {"test": "npm test"}}', "Makefile": "a: b\nb: a\n\tmake a\n"})

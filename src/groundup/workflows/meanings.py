@@ -227,7 +227,7 @@ class Meanings:
 
     def _file(self, words: list[str], folder: str, variables: Mapping[str, str], depth: int) -> Iterator[Meaning]:
         """Follow a script of the repository: `./ci/test.sh`, `bash build.sh`, `python tools/run.py`."""
-        for word in words[:4]:
+        for place, word in enumerate(words[:4]):
             path = _within(folder, word.replace("\\", "/").removeprefix("./"))
             if path not in self._tree.paths() or (
                 word == words[0] and "/" not in word and not _SCRIPT.search(word)
@@ -236,7 +236,7 @@ class Meanings:
             text = text_of(self._tree, path)
             if text is None:
                 return
-            yield from self._content(path, text, words, variables, depth)
+            yield from self._content(path, text, words, place, variables, depth)
             return
         if words[0].startswith(("./", "target/")) and not _is_testing(words[0]):
             yield Meaning(purpose=Purpose.OWN, command=" ".join(words)[:160], certainty=0.3)
@@ -261,13 +261,14 @@ class Meanings:
                 return
 
     def _content(
-        self, path: str, text: str, words: list[str], variables: Mapping[str, str], depth: int
+        self, path: str, text: str, words: list[str], place: int, variables: Mapping[str, str], depth: int
     ) -> Iterator[Meaning]:
+        """Follow the *text* of the script that the word at *place* names."""
         meant: list[Meaning] = []
         may_fail = False
         if not path.endswith(_OTHER_LANGUAGES):
             stops = re.match(r"#!.*\s-\w*e", text) is not None or "-e" in words[:2]
-            script = _with_arguments(path, text, words)
+            script = _with_arguments(text, words[place + 1 :])
             meant = list(self._script(script, "", variables, depth - 1, stops=stops))
             may_fail = _ends_well(script, stops=stops)
         called = Meaning(purpose=Purpose.TEST, command=" ".join(words)[:160], certainty=0.7, may_fail=may_fail)
@@ -543,10 +544,9 @@ def _within(folder: str, path: str) -> str:
     return "/".join(parts)
 
 
-def _with_arguments(path: str, text: str, words: Sequence[str]) -> str:
+def _with_arguments(text: str, arguments: Sequence[str]) -> str:
     """Return a shell script with its arguments, and the variables that it makes of them, in their places."""
-    place = next(at for at, word in enumerate(words) if word.endswith(PurePosixPath(path).name))
-    given = {str(at): word for at, word in enumerate(words[place + 1 :], start=1)}
+    given = {str(at): word for at, word in enumerate(arguments, start=1)}
 
     def known(match: re.Match[str]) -> str:
         return given.get(match[1] or match[3], match[2] or "")

@@ -10,6 +10,7 @@ import ast
 import contextlib
 import linecache
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -50,6 +51,8 @@ class Suspects:
         self._forgetful: dict[Any, bool] = {}
         self._tests: dict[str, list[Any]] = {}
         """The functions of the tests' files."""
+        self._read: dict[tuple[str, int], tuple[Any, set[str]]] = {}
+        """By line: its function, and the variables of its statement; a loop runs a line many times."""
 
     def of(self, one: Any, lines: Sequence[Any], suspicion: Mapping[Any, float]) -> list[tuple[str, int]]:
         """Return file and line of what is told of a lost test; *lines*: those that it ran, ranked.
@@ -90,20 +93,27 @@ class Suspects:
         """Return the lines that last ran for a statement of the test on which the failing one does not depend."""
         last = max(one.lines.values(), default=0)
         begun = [each for each in one.begun if each[0] < last]
-        function, wanted = self._shared(*begun[-1][1:]) if begun else (None, set())
-        apart: set[Any] = set()
-        until = last
+        function, shared = self._shared(*begun[-1][1:]) if begun else (None, set())
+        wanted, spans, until = {*shared}, [], last
         for count, path, line in reversed(begun if function is not None else ()):
             around, names = self._shared(path, line)
             if around is not function or names & wanted:
                 wanted |= names
             elif until < last:
-                apart.update(each for each, order in one.lines.items() if count < order <= until)
+                spans.append((count, until))
             until = count
-        return apart
+        spans.reverse()
+        begins = [count for count, _ in spans]
+        places = ((each, order, bisect_left(begins, order) - 1) for each, order in one.lines.items())
+        return {each for each, order, at in places if at >= 0 and order <= spans[at][1]}
 
     def _shared(self, path: str, line: int) -> tuple[Any, set[str]]:
         """Return a function of the tests and the variables of it in a statement; of `self.a` that is `a`."""
+        if (path, line) not in self._read:
+            self._read[path, line] = self._read_statement(path, line)
+        return self._read[path, line]
+
+    def _read_statement(self, path: str, line: int) -> tuple[Any, set[str]]:
         if path not in self._tests:
             self._tests[path] = []
             with contextlib.suppress(SyntaxError, ValueError):  # such as a template that was compiled
