@@ -3,7 +3,7 @@
 `afar` asks. From the statement that refused, wrote what the test looked at, or should have checked it, the way
 goes back to conditions, to what gave variables their values, to calls, and to what an earlier exchange of the test
 stored. A statement counts by how far that is, and by how many lost and passing tests run it. It stands in one
-process with untrusted code, needs the standard library only, and works on Python 3.8 to 3.13.
+process with untrusted code, needs the standard library only, and works on Python 3.9 to 3.13.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The statements of a file, and what each reads, calls, gives a value and changes: by names alone.
 
 `blame` asks. It stands in one process with untrusted code, needs the standard library only, and works on Python
-3.8 to 3.13.
+3.9 to 3.13.
 """
 
 from __future__ import annotations
