@@ -14,7 +14,8 @@ whose files get their faults at once.) Files are put back, but use a checkout in
 fails without the fault, too, catches nothing, and those after it run. One whose tests outlast the limit is
 `slow`: nobody knows, and it counts as neither. FILE gets a line for each mutant, and what it has is not done
 again. One that changes nothing anybody could see is named in `samples/equivalent_mutants.txt`, by hand, and
-counts as neither.
+counts as neither. What no test notices is given to mypy, which `.ci/run` runs beside the tests: what it refuses
+is `types`, and the table says how many of the caught are caught so alone.
 
 A fault in what keeps a sandbox from the machine, or changes the machine's own folders, lets tests that attack it
 through. As root they changed /dev/null once, and ended every process. Root is given no such mutants.
@@ -32,6 +33,7 @@ import random
 import re
 import select
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -39,6 +41,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, NamedTuple
@@ -85,6 +88,8 @@ class Mutant(NamedTuple):
     tree: ast.Module
     words: frozenset[str] = frozenset()
     """Names and texts of the function that has the fault, by which tests are found that reach it."""
+    source: str = ""
+    """The module's text with the fault and all its comments; empty where the fault lies in an f-string."""
 
 
 def module_paths(folder: str) -> list[Path]:
@@ -128,13 +133,35 @@ def _places(path: Path) -> list[int]:
 
 
 def _mutant(path: Path, number: int, chance: random.Random) -> Mutant:
-    changed = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    changed = ast.parse(text)
     node = next(node for at, node in enumerate(ast.walk(changed)) if at == number)
-    before = ast.unparse(node)[:70]
+    before, place = ast.unparse(node)[:70], _place_in(text, node)
     after = _make_wrong(node, chance)
     fault = f"line {getattr(node, 'lineno', 0)}: {before} -> {after[:70]}"
     words = frozenset[str]().union(*(_words(one) for one in _around(changed, node)))
-    return Mutant(module_name(path), " ".join(fault.split()), ast.fix_missing_locations(changed), words)
+    tree = ast.fix_missing_locations(changed)
+    return Mutant(module_name(path), " ".join(fault.split()), tree, words, _source(text, place, node, tree))
+
+
+def _place_in(text: str, node: ast.AST) -> slice:
+    """Return where the part of *node* that gets a fault is in the bytes of *text*."""
+    part = node.test if isinstance(node, (ast.If, ast.IfExp)) else node
+    assert isinstance(part, (ast.expr, ast.stmt))
+    assert part.end_lineno is not None
+    assert part.end_col_offset is not None
+    begins = list(accumulate((len(line) for line in text.encode().splitlines(keepends=True)), initial=0))
+    return slice(begins[part.lineno - 1] + part.col_offset, begins[part.end_lineno - 1] + part.end_col_offset)
+
+
+def _source(text: str, place: slice, node: ast.AST, tree: ast.Module) -> str:
+    part = ast.unparse(node.test if isinstance(node, (ast.If, ast.IfExp)) else node)
+    whole, put = text.encode(), part if isinstance(node, ast.stmt) else f"({part})"
+    source = (whole[: place.start] + put.encode() + whole[place.stop :]).decode()
+    try:
+        return source if ast.dump(ast.parse(source)) == ast.dump(tree) else ""
+    except SyntaxError:
+        return ""
 
 
 def _around(tree: ast.Module, node: ast.AST) -> Iterator[ast.AST]:
@@ -409,18 +436,31 @@ def _try_in_its_file(one: Drawn, limit_s: float) -> dict[str, str]:
         without |= {test}
 
 
+def is_refused(mutant: Mutant, path: Path) -> bool:
+    """Say whether mypy, as `.ci/run` runs it, refuses a module with its fault."""
+    if not mutant.source:
+        return False
+    with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as file:
+        file.write(mutant.source)
+        file.flush()
+        command = [sys.executable, "-m", "mypy", "--shadow-file", str(path.relative_to(ROOT)), file.name]
+        ended = subprocess.run(command, check=False, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return ended.returncode == 1 and ": error: " in ended.stdout
+
+
 def table(lines: Sequence[dict[str, str]], equivalent: frozenset[str]) -> Iterator[str]:
     """Yield a table of what was caught in each folder, and then what lives."""
-    yield "| folder | modules | mutants | equivalent | slow | caught | of the others |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| folder | modules | mutants | equivalent | slow | caught | by mypy alone | of the others |"
+    yield "|---|---|---|---|---|---|---|---|"
     for folder in dict.fromkeys(line["folder"] for line in lines):
         own = [line for line in lines if line["folder"] == folder]
         alike = sum(line["end"] == "lives" and _key(line) in equivalent for line in own)
         ends = Counter(line["end"] for line in own)
-        caught, others = ends["caught"], len(own) - alike - ends["slow"]
+        caught, others = ends["caught"] + ends["types"], len(own) - alike - ends["slow"]
         modules = len({line["module"] for line in own})
         share = f"{100 * caught / max(1, others):.0f} %"
-        yield f"| `{folder}` | {modules} | {len(own)} | {alike} | {ends['slow']} | {caught} | {share} |"
+        counts = f"{modules} | {len(own)} | {alike} | {ends['slow']} | {caught} | {ends['types']}"
+        yield f"| `{folder}` | {counts} | {share} |"
     for line in lines:
         if line["end"] == "lives" and _key(line) not in equivalent:
             yield f"lives: {_key(line)}"
@@ -471,6 +511,8 @@ def main() -> int:
             key = _key(one.line("", "", 0))
             if key not in done or done[key]["end"] == "lives":
                 done[key] = _try_in_its_file(one, options.limit_s)
+                if done[key]["end"] == "lives" and is_refused(one.mutant, one.path):
+                    done[key] |= {"end": "types"}
                 record(done[key])
     equivalent = EQUIVALENT.read_text(encoding="utf-8").splitlines()
     print("\n".join(table(list(done.values()), frozenset(equivalent))))
