@@ -13,7 +13,7 @@ import pytest
 from groundup import inside
 from groundup.domain.verdicts import FURTHER_WITH, PASSES_WITH
 from groundup_origins.inside import source_of
-from groundup_origins.inside.afar import Afar
+from groundup_origins.inside.afar import Afar, SpentClock, Watchers
 
 HELPERS = ("spectrum.py", "suspects.py", "functions.py", "changes.py", "missing.py", "live.py", "mends.py")
 SERVICE = """
@@ -166,3 +166,16 @@ def test_a_service_names_no_file_but_its_own(file: object, monkeypatch: pytest.M
     )
     asked.ended(("test", 0))
     assert {code.co_filename for code, _ in asked._ran["test", 0]} == {"/workspace/app.py"}
+
+
+def test_time_spent_counts_waiting_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that sleep through each trial end in twice the time; on a machine half as fast work takes no more."""
+    clocks = {"monotonic": 100.0, "process_time": 7.0, "service": 40.0}
+    monkeypatch.setattr("time.monotonic", lambda: clocks["monotonic"])
+    monkeypatch.setattr("time.process_time", lambda: clocks["process_time"])
+    monkeypatch.setattr(Watchers, "ask", lambda _watchers, _do: [clocks["service"], "lie"])
+    clock = SpentClock(Watchers([]))
+    assert clock.now() == 0
+    for tests_s, service_s, passed_s, spent_s in ((0, 0, 6, 3), (1, 3, 6, 4), (1, 3, 8, 4), (2, 3, 12, 6)):
+        clocks.update(monotonic=100.0 + passed_s, process_time=7.0 + tests_s, service=40.0 + service_s)
+        assert clock.now() == spent_s
