@@ -4,9 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from groundup.domain.errors import TaskError, UsageError
-from groundup.episodes.backends import Backends, Images, backends, named, opened_context
-from groundup.sandbox.rooted import UnpackedImage
+from groundup.domain.errors import (
+    MachineError,
+    NetworkError,
+    NoSandboxesError,
+    SandboxError,
+    TaskError,
+    UsageError,
+)
+from groundup.domain.tasks import Task
+from groundup.environments.layers import LayerStore
+from groundup.episodes.backends import BUILDERS, SANDBOXES, Backends, Images, backends, named, opened_context
+from groundup.sandbox import inventory
+from groundup.sandbox.rooted import RootedProvider, UnpackedImage
 from groundup.settings import Settings
 from tests.episodes.theatre import Builder
 from tests.sandbox.fake import FakeProvider
@@ -136,3 +146,120 @@ async def test_images_that_a_sandbox_cannot_have_are_refused(settings: Settings,
             async with backends(sandbox, changed):
                 pass
         assert str(refused.value) == says
+
+
+class Containers(FakeProvider):
+    """Has images, by their names and pins."""
+
+    def __init__(self, image: str = "", fault: Exception | None = None) -> None:
+        super().__init__()
+        self.image = image
+        self.fault = fault
+
+    async def in_image(self, image: str) -> "Containers":
+        """Return one that has *image*."""
+        if self.fault is not None:
+            raise self.fault
+        return Containers(image)
+
+    def identity(self) -> dict[str, str]:
+        """Say which."""
+        return {"sandbox": "fake", "image": f"id of {self.image}"}
+
+
+async def test_a_task_has_the_sandboxes_of_its_own_image(tmp_path: Path) -> None:
+    """Where the pattern names one for each; what was pinned is used, and none is asked for twice."""
+    task, builder = Task(id="Shop", suite="s", instruction=""), Builder(tmp_path)
+    for images in (None, Images("debian:12", {})):
+        held = Backends(Containers(), builder, images=images)
+        assert await held.of(task, None) is held
+    pins: dict[str, str] = {}
+    for asked, kept in (("mine/shop", "id of mine/shop"), ("id of mine/shop", "id of id of mine/shop")):
+        held = Backends(Containers(), builder, images=Images("mine/{task}", pins))
+        inside = await held.of(task, None)
+        assert (inside.provider.identity()["image"], inside.images) == (f"id of {asked}", None)
+        assert inside.builder is builder
+        assert pins == {"mine/shop": kept}
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (SandboxError("no such image"), SandboxError),
+        (NoSandboxesError("no room"), MachineError),
+        (UsageError("no such image"), MachineError),
+    ],
+)
+async def test_an_image_that_cannot_be_had_names_the_task(
+    tmp_path: Path, fault: Exception, kind: type[Exception]
+) -> None:
+    """And whether another try may help; what is no matter of the sandbox goes on as it is."""
+    task = Task(id="Shop", suite="s", instruction="")
+    held = Backends(Containers(fault=fault), Builder(tmp_path), images=Images("{task}", {}))
+    with pytest.raises(kind) as failed:
+        await held.of(task, None)
+    assert (type(failed.value), str(failed.value)) == (kind, f"no sandbox for Shop: {fault}")
+    held = Backends(Containers(fault=NetworkError("down")), Builder(tmp_path), images=Images("{task}", {}))
+    with pytest.raises(NetworkError, match=r"\Adown\Z"):
+        await held.of(task, None)
+
+
+async def test_unpacked_images_are_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default sandbox has its images as folders: a task's, and the one whose programs agents have."""
+    asked: list[tuple[str, str | None]] = []
+
+    async def unpacked(name: str, store: LayerStore, pinned: str | None) -> UnpackedImage:
+        asked.append((name, pinned))
+        (tmp_path / "root").mkdir(exist_ok=True)
+        return UnpackedImage(name=name, digest="sha256:7", root=tmp_path / "root")
+
+    monkeypatch.setattr("groundup.environments.images.unpacked", unpacked)
+    monkeypatch.setitem(SANDBOXES.shipped, "bubblewrap", lambda: lambda settings: FakeProvider())
+    settings = Settings(cache_dir=tmp_path / "cache", image="{task}", agent_base="debian:12")
+    task = Task(id="shop", suite="s", instruction="")
+    async with backends("bubblewrap", settings, {"shop": "sha256:7", "debian:12": "sha256:8"}) as held:
+        assert held.images is not None
+        assert (held.images.unpacked, held.base_image) == (True, ("debian:12", "sha256:7"))
+        inside = await held.of(task, None)
+        assert isinstance(inside.provider, RootedProvider)
+        assert inside.provider.image.name == "shop"
+        assert isinstance(held.base, UnpackedImage)
+        assert held.inventory() == inventory.image_inventory(held.base)
+    assert asked == [("debian:12", "sha256:8"), ("shop", "sha256:7")]
+
+
+async def test_one_image_for_all_is_the_pinned_one(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A provider of containers is opened with it; where tasks differ, with none."""
+    opened: list[str | None] = []
+
+    def create(settings: Settings) -> FakeProvider:
+        opened.append(settings.image)
+        return FakeProvider()
+
+    monkeypatch.setitem(SANDBOXES.shipped, "docker", lambda: create)
+    for image, pins in (("a", None), ("a", {"a": "id"}), ("{task}", None), (None, None)):
+        async with backends("docker", settings.but(image=image), pins) as held:
+            assert held.slots.at_once >= 1
+    async with backends("docker@b", settings.but(image="a")):
+        pass
+    assert opened == ["a", "id", None, None, "b"]
+
+
+async def test_programs_of_agents_are_listed_by_base(settings: Settings) -> None:
+    """This machine's, the listed ones, or none where a container's image decides."""
+    async with backends(settings.sandbox, settings) as held:
+        assert held.inventory() == inventory.host_inventory()
+    async with backends(settings.sandbox, settings.but(agent_base="listed")) as held:
+        assert held.inventory() == inventory.listed_inventory()
+
+
+def test_what_ships_is_found_by_name() -> None:
+    """Three sandboxes and a builder."""
+    found = {name: SANDBOXES.find(name) for name in SANDBOXES.shipped}
+    made = {name: f"{one.__module__}.{one.__name__}" for name, one in found.items()}
+    assert made == {
+        "bubblewrap": "groundup.sandbox.bubblewrap.create",
+        "docker": "groundup.sandbox.containers.provider.create_docker",
+        "podman": "groundup.sandbox.containers.provider.create_podman",
+    }
+    assert BUILDERS.find("local").__module__ == "groundup.environments.local"

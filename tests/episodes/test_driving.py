@@ -92,6 +92,63 @@ async def test_turns_are_limited(theatre: Theatre) -> None:
     assert (result.outcome, score_of(result)) == (Outcome.LIMIT, HALF)
 
 
+async def test_every_act_is_a_step(theatre: Theatre, tmp_path: Path) -> None:
+    """Commands with what they said, files with their size, what was answered, the player's own steps, the end."""
+    spec, sink = an_episode(), MemorySink(tmp_path / "tree")
+    async with open_episode(spec, theatre.grading(spec), theatre.scratch, sink) as episode:
+        assert [episode.spec, episode.has_ended] == [spec, False]
+        assert episode.tools == episode.place.tools
+        assert episode.tools.language == "python"
+        episode.note("prompt", content="Go on.")
+        await episode.run("ls")
+        await episode.run("make", timeout_s=7.0)
+        await episode.write_file("a/b", "h\u00e4lf")
+        await episode.write_file(BEHAVIOUR, b"half")
+        await episode.submit()
+        await episode.grade()
+        await episode.grade()
+        assert episode.has_ended is True
+        assert [path.name for path in (theatre.scratch / spec.digest[7:23]).glob("graded-*")] == ["graded-2"]
+    limits = [command.timeout_s for command in theatre.fake.commands if "ls" in command.argv[-1]]
+    limits += [command.timeout_s for command in theatre.fake.commands if "make" in command.argv[-1]]
+    assert limits == [episode.task.limits.command_s, 7.0]
+    said = [{name: value for name, value in step.items() if name != "seconds"} for step in sink.steps]
+    ran = {"kind": "command", "content": "done\n[exit code 0]", "exit_code": 0}
+    assert said == [
+        {"kind": "began", "agent": "somebody", "version": "", "model": None},
+        {"kind": "prompt", "content": "Go on."},
+        {**ran, "turn": 1, "command": "ls"},
+        {**ran, "turn": 2, "command": "make"},
+        {"kind": "written", "path": "a/b", "bytes": 5},
+        {"kind": "written", "path": BEHAVIOUR, "bytes": 4},
+        {"kind": "submitted", "message": "Submitted. Score 0.5000: 1 of 2 passed."},
+        {"kind": "ended", "outcome": "submitted", "detail": ""},
+    ]
+
+
+async def test_nothing_can_be_done_in_what_has_ended(theatre: Theatre) -> None:
+    """One sentence for every act; handing in before that ends nothing, and the last tree counts."""
+    spec = an_episode()
+    async with open_episode(spec, theatre.grading(spec), theatre.scratch) as episode:
+        scores = []
+        for word in ("half", "pass"):
+            await episode.write_file(BEHAVIOUR, word)
+            scores.append(score_of(await episode.hand_in()))
+        await episode.write_file(BEHAVIOUR, "half")
+        scores.append(score_of(await episode.grade()))
+        assert scores == [HALF, FULL, HALF]
+        for act in (
+            episode.run("ls"),
+            episode.write_file("a", "b"),
+            episode.read_file(BEHAVIOUR),
+            episode.submit(),
+            episode.hand_in(),
+        ):
+            with pytest.raises(UsageError) as refused:
+                await act
+            assert str(refused.value) == f"the episode {spec.key} has ended; open another"
+
+
 # --- stopping
 
 

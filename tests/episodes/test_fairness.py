@@ -241,3 +241,61 @@ async def test_who_did_not_get_the_time_of_a_limit_is_not_judged_by_it(
     else:
         with pytest.raises(InfrastructureError, match="before it had the time of its limits"):
             await graded_unless_starved(gradings.grade)
+
+
+@pytest.mark.parametrize(
+    ("said", "starved", "again"),
+    [
+        (graded(1, by_time=True), 0.1, True),
+        (graded(1, by_time=True), 0.099, False),
+        (graded(1), 0.667, True),
+        (graded(1), 0.666, False),
+        (graded(1, message="it timed out"), 0.334, True),
+        (graded(1, message="it timed out"), 0.333, False),
+        (UNNAMED, 0.334, True),
+        (graded(2, message="it timed out"), 0.9, False),
+    ],
+)
+async def test_from_which_load_on_a_grading_is_doubted(said: Graded, starved: float, again: bool) -> None:
+    """A tenth where a limit decided, a third where words speak of time, else two thirds; never a full score."""
+    gradings = Gradings((said, starved), (said, 0.0))
+    result = await graded_unless_starved(gradings.grade)
+    assert (len(gradings.places) == 2) is again
+    assert ("graded_twice" in result.verdict.facts) is again
+    if not again:
+        assert result.verdict.facts.get("starved") == (starved if starved >= 0.1 else None)
+
+
+async def test_the_same_score_by_other_tests_is_another_story() -> None:
+    """Which of the expected tests were lost is compared, and what was not expected is not."""
+    first, again = graded(1), graded(1)
+    swapped = again.but(tests=tuple(reversed([test.but(outcome=other.outcome) for test, other in zip(
+        again.tests, reversed(again.tests), strict=True)])))  # fmt: skip
+    with pytest.raises(InfrastructureError) as told:
+        await graded_unless_starved(Gradings((first, 0.9), (swapped, 0.9)).grade)
+    assert str(told.value) == (
+        "the machine was too busy to tell: 1 of 2 (assert 1 == 2), then 1 of 2 (assert 1 == 2); "
+        "resume the run when it is quieter, or with fewer `--jobs`"
+    )
+    more = TestResult(id="three", outcome="failed", expected=False, message="timeout")
+    said = await graded_unless_starved(Gradings((first, 0.9), (again.but(tests=(*again.tests, more)), 0.9)).grade)
+    assert said.verdict.score == Score(numerator=1, denominator=2)
+
+
+async def test_a_failure_of_infrastructure_is_named_by_its_status() -> None:
+    """It has no score; of a long reason the beginning is quoted."""
+    lost = graded(1, message="x" * 300).but(tests=())
+    failed = Graded(
+        verdict=Verdict(
+            status=Status.INFRASTRUCTURE,
+            score=None,
+            grader=GraderIdentity(name="strict", version="1"),
+            by_time=True,
+        )
+    )
+    with pytest.raises(InfrastructureError) as told:
+        await graded_unless_starved(Gradings((failed, 0.97), stopped_at_s=4.0).grade)
+    assert str(told.value).startswith("the machine was too busy to tell: infrastructure, and what ran was stopped")
+    with pytest.raises(InfrastructureError) as told:
+        await graded_unless_starved(Gradings((graded(0), 0.9), (lost, 0.9)).grade)
+    assert f"then 1 of 2 ({'x' * 200});" in str(told.value)

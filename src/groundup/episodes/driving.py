@@ -77,11 +77,6 @@ class DrivenEpisode:
         return self._sandbox
 
     @property
-    def turns(self) -> int:
-        """How many commands were run."""
-        return self._turns
-
-    @property
     def has_ended(self) -> bool:
         """Whether nothing can be done any more but to grade it."""
         return self._ended is not None

@@ -85,7 +85,6 @@ class Workspace:
     async def copied(self) -> AsyncIterator[Path]:
         """Yield a copy of what is there now, later removed."""
         copy = self._scratch / f"submitted-{next(self._copies)}"
-        copy.mkdir()
         try:
             await in_thread(self.take_in, copy)
             yield copy
