@@ -1,5 +1,6 @@
 """Folders of wheels that pip's and uv's find-links name are an index, too."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,40 @@ async def test_find_links_of_pip_and_uv_count(home: Variables, tmp_path: Path, w
     assert (found.indexes, found.folders, found.origin) == ((), (wheels,), "find-links")
     write(tmp_path / "config/uv/uv.toml", f'[pip]\nfind-links = ["{wheels}"]\n')
     assert (await pypi_settings({**home, "PIP_CONFIG_FILE": "/dev/null"})).folders == (wheels,)
+
+
+async def test_what_a_folder_has_by_name(index: FakeIndex, tmp_path: Path) -> None:
+    """Whole files with the name of a package alone; of two folders the first counts; what comes later is seen."""
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+        for name, content in (make_wheel("demo", "1.0", body=f"# {folder.name}"), make_wheel("_demo", "2.0")):
+            (folder / name).write_bytes(content)
+        (folder / "demo-7-py3-none-any.whl").mkdir()
+        for odd in ("demo-old-py3-none-any.whl", "demo-3.tar.gz.part", "demo.tar.gz"):
+            (folder / odd).write_text("no package")
+    registry = PyPIClient(
+        index.configuration().but(folders=tuple(folders), indexes=()), FetchCache(tmp_path / "cache")
+    )
+    page = (await registry.page("demo")).page
+    (file,) = page.files
+    assert (file.filename, file.version) == ("demo-1.0-py3-none-any.whl", "1.0")
+    content = (folders[0] / file.filename).read_bytes()
+    found = await registry.file(file)
+    assert (found.path, found.size, found.sha256) == (folders[0] / file.filename, len(content), sha256(content))
+    assert (found.from_cache, found.verified, found.stale) == (True, True, False)
+    name, content = make_sdist("demo", "0.5")
+    (folders[1] / name).write_bytes(content)
+    os.utime(folders[1], ns=(1, 1))
+    assert sorted(file.filename for file in (await registry.page("demo")).page.files) == [
+        name, "demo-1.0-py3-none-any.whl",
+    ]  # fmt: skip
+    (folders[1] / name).unlink()
+    folders[0].rename(tmp_path / "gone")
+    with pytest.raises(NetworkError) as caught:
+        await registry.page("demo")
+    assert str(caught.value) == (
+        f"the folder of packages {folders[0]} cannot be read: No such file or directory; mend it, or take it "
+        "out of find-links"
+    )
+    await registry.close()

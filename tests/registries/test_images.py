@@ -72,7 +72,7 @@ def registry(
             """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
+    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"127.0.0.1:{server.server_port}"
@@ -146,7 +146,7 @@ def refusing(status: int, challenge: str = "") -> Iterator[tuple[str, list[str |
             """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"127.0.0.1:{server.server_port}", sent
         server.shutdown()
 
@@ -198,3 +198,83 @@ def test_a_name_without_a_registry_is_refused(name: str) -> None:
     """It says what to name instead."""
     with pytest.raises(UsageError, match="HOST/NAME:TAG"):
         ImageClient(name)
+
+
+@contextmanager
+def bearer(challenge: str, token_status: int, token: object) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
+    """Refuse all but `/token`; yield the host, and what was asked for with which authorization."""
+    asked: list[tuple[str, str | None]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers.get("Authorization")))
+            is_token = self.path.startswith("/token")
+            body = json.dumps(token).encode() if is_token else b""
+            self.send_response(token_status if is_token else 401)
+            self.send_header("WWW-Authenticate", challenge.replace("HOST", self.headers["Host"]))
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the parent's name
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+REALM = 'realm="http://HOST/token"'
+ASKED = "/v2/acme/a/manifests/latest"
+
+
+@pytest.mark.parametrize(
+    ("challenge", "token", "asked"),
+    [
+        (f'Bearer {REALM},service="s",scope="r"', {"token": "t"}, ["/token?service=s&scope=r", "Bearer t"]),
+        (f"bearer {REALM}", {"access_token": "u"}, ["/token?service=&scope=", "Bearer u"]),
+        ('Bearer service="s"', {}, [None]),
+        ("", {}, [None]),
+        (f"Basic {REALM}", {}, [None]),
+        (f"Digest {REALM}", {}, [None]),
+    ],
+)
+def test_a_token_is_fetched_where_the_registry_says(
+    tmp_path: Path, challenge: str, token: object, asked: list[str | None]
+) -> None:
+    """Once; who has no login and meets another way to log in asks again without."""
+    with bearer(challenge, 200, token) as (host, met), pytest.raises(UsageError, match=r"for you \(401\)"):
+        asyncio.run(ImageClient(f"{host}/acme/a", tmp_path).fetch(tmp_path / "fetched"))
+    *between, last = asked
+    assert met == [(ASKED, None), *((place, None) for place in between), (ASKED, last)]
+
+
+def test_a_login_does_not_go_where_it_was_not_asked_for(tmp_path: Path) -> None:
+    """It fetches a token, and is sent itself to a registry that takes it alone."""
+    for challenge, sent in ((f"Bearer {REALM}", "Bearer t"), ("Digest", None), ("Basic", "Basic bWU6cHc=")):
+        with bearer(challenge, 200, {"token": "t"}) as (host, met):
+            (tmp_path / ".docker").mkdir(exist_ok=True)
+            login = json.dumps({"auths": {host: {"auth": "bWU6cHc="}}})
+            (tmp_path / ".docker" / "config.json").write_text(login)
+            with pytest.raises(UsageError):
+                asyncio.run(ImageClient(f"{host}/acme/a", tmp_path).fetch(tmp_path / challenge.partition(" ")[0]))
+        tokens = [("/token?service=&scope=", "Basic bWU6cHc=")] if "Bearer" in challenge else []
+        assert met == [(ASKED, None), *tokens, (ASKED, sent)]
+
+
+@pytest.mark.parametrize(
+    ("status", "token", "error", "says"),
+    [
+        (503, {"token": "t"}, NetworkError, "cannot fetch the image .*503"),
+        (200, {}, UsageError, "describes no image: 'access_token'"),
+        (200, [], UsageError, "describes no image"),
+        (200, "token", UsageError, "describes no image"),
+    ],
+)
+def test_a_token_that_cannot_be_had_says_so(
+    tmp_path: Path, status: int, token: object, error: type[Exception], says: str
+) -> None:
+    """The registry's fault is told from an answer that is none."""
+    with bearer(f"Bearer {REALM}", status, token) as (host, _), pytest.raises(error, match=says):
+        asyncio.run(ImageClient(f"{host}/acme/a", tmp_path).fetch(tmp_path / "fetched"))

@@ -19,6 +19,7 @@ from groundup.registries.pypi.pages import (
     ProjectFile,
     ProjectPage,
     SimplePageError,
+    is_name,
     lacks_all,
     normalised,
     page_as_html,
@@ -156,6 +157,16 @@ def test_the_cutoff_counts_a_date_to_its_end() -> None:
         (f"{JSON_TYPE}, {HTML_TYPE};q=0.2, text/html;q=0.01", True),
         (f"{JSON_TYPE};q=0.1, text/html", False),
         (f"{JSON_TYPE};q=nonsense", False),
+        (f"{JSON_TYPE};q=0", False),
+        (f"{JSON_TYPE};q=0.5, text/html;q=0.5", True),
+        (f"text/html;q=0.6, {JSON_TYPE};q=0.5", False),
+        (f"text/plain, {JSON_TYPE};q=0.5", True),
+        (f"{JSON_TYPE};charset=utf-8;q=0.2, */*;q=0.3", False),
+        ("application/vnd.pypi.simple.latest+json", True),
+        (f"{JSON_TYPE};q=0.9, {JSON_TYPE};q=0.1, text/*;q=0.5", True),
+        (f"{JSON_TYPE};q=2, text/html", False),
+        (", " * 49 + JSON_TYPE, True),
+        (", " * 50 + JSON_TYPE, False),
     ],
 )
 def test_clients_get_the_form_they_like(accept: str, json_wanted: bool) -> None:
@@ -274,3 +285,90 @@ def test_what_a_page_lacks() -> None:
         assert (hidden and hidden.year) == first
     assert page.first_after(datetime(2022, 1, 1, tzinfo=UTC)) == datetime(2022, 1, 1, tzinfo=UTC)
     assert [file.is_source for file in page.files] == [False, True]
+
+
+NAMED = "demo-1.0.tar.gz"
+
+
+@pytest.mark.parametrize(
+    ("body", "files"),
+    [
+        ('before <a href="x/download">demo-1.0.tar.gz</a> after', [NAMED]),
+        ('<a href="x/download">demo<b>-1.0</b><span>.tar.gz</span></a>', [NAMED]),
+        ('<a href="x/download">demo&#45;1.0.tar.gz', [NAMED]),
+        ('<a href="x/demo-1.0.tar.gz#frag">the <i>source</i></a>', [NAMED]),
+        ('<a href="x/demo%2D1.0.tar.gz">Download</a>.zip', [NAMED]),
+        ('<p>demo-9.zip</p><a href="x/download">demo-1.0.tar.gz</a><p>demo-8.zip</p>', [NAMED]),
+        ('<a href="x/1">a-1.zip</a><a href="x/2">b-1.zip</a>', ["a-1.zip", "b-1.zip"]),
+        ('<base><base href="http://b.test/"><a href="demo-1.0.tar.gz"></a>', [NAMED]),
+        ('<a href="x/download">no file</a>', []),
+        ("", []),
+    ],
+)
+def test_a_file_is_named_by_its_link_or_else_by_its_address(body: str, files: list[str]) -> None:
+    """The whole text of a link counts, with all marks in it and nothing around it."""
+    assert [file.filename for file in parse_page("demo", PAGE, "text/html", body.encode()).files] == files
+
+
+@pytest.mark.parametrize(
+    ("attributes", "yanked", "metadata"),
+    [
+        ("", False, None),
+        ("data-yanked", True, None),
+        ('data-yanked=""', True, None),
+        ('data-yanked="broken"', "broken", None),
+        ('data-core-metadata="true"', False, {}),
+        (f'data-core-metadata="sha256={"a" * 64}"', False, {"sha256": "a" * 64}),
+        (f'data-dist-info-metadata="sha256={"b" * 64}"', False, {"sha256": "b" * 64}),
+        (f'data-core-metadata="sha256={"a" * 64}" data-dist-info-metadata="true"', False, {"sha256": "a" * 64}),
+        ('data-core-metadata="sha256=short"', False, {}),
+        ('data-core-metadata=""', False, None),
+    ],
+)
+def test_what_a_link_says_of_its_file(attributes: str, yanked: object, metadata: object) -> None:
+    """Whether it was withdrawn and why, and whether its metadata can be had."""
+    (file,) = parse_page("demo", PAGE, "text/html", f'<a href="{NAMED}" {attributes}>d</a>'.encode()).files
+    assert (file.yanked, file.metadata) == (yanked, metadata)
+    assert (file.requires_python, file.upload_time, file.size, file.hashes) == (None, None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("keys", "metadata"),
+    [
+        ({}, None),
+        ({"core-metadata": False}, None),
+        ({"core-metadata": None}, None),
+        ({"core-metadata": True}, {}),
+        ({"core-metadata": {"sha256": "a" * 64, "crc": "1"}}, {"sha256": "a" * 64}),
+        ({"dist-info-metadata": True}, {}),
+        ({"core-metadata": False, "dist-info-metadata": True}, None),
+        ({"core-metadata": None, "dist-info-metadata": {}}, {}),
+    ],
+)
+def test_what_json_says_of_metadata(keys: dict[str, object], metadata: object) -> None:
+    """The newer of its two names counts; a file without an address, or that is none, is left out."""
+    entries = [{"filename": NAMED, "url": "x", **keys}, {"filename": NAMED}, {"filename": NAMED, "url": ""}, 3]
+    (file,) = parse_page("demo", PAGE, JSON_TYPE, json.dumps({"files": entries}).encode()).files
+    assert (file.metadata, file.yanked, file.size) == (metadata, False, None)
+    assert file.url == "http://index.test/simple/demo/x"
+
+
+def test_what_is_named_in_an_error_is_short() -> None:
+    """Whoever sent it decides how long it is."""
+    with pytest.raises(ValueError, match="is not a project name") as caught:
+        normalised("-" * 90)
+    assert str(caught.value) == f"{'-' * 80!r} is not a project name"
+    with pytest.raises(SimplePageError) as wrong:
+        parse_page("d", PAGE, "x" * 90, b"")
+    assert str(wrong.value) == f"the index answered with {'x' * 80!r} instead of a project page"
+    with pytest.raises(SimplePageError) as future:
+        parse_page("d", PAGE, JSON_TYPE, json.dumps({"meta": {"api-version": "2." + "0" * 40}}).encode())
+    assert str(future.value) == f"the index speaks version {'2.' + '0' * 18!r} of the Simple API, not 1"
+
+
+@pytest.mark.parametrize(
+    ("name", "good"), [("x", True), ("x" * 128, True), ("x" * 129, False), ("a.-_b", True), ("a.", False)]
+)
+def test_how_long_a_name_can_be(name: str, good: bool) -> None:
+    """Both ends are letters or digits."""
+    assert is_name(name) is good

@@ -83,7 +83,7 @@ class ImageClient:
                     await self._blob(client, str(part["digest"]), folder)
         except httpx.HTTPError as error:
             raise NetworkError(f"cannot fetch the image {self._name}: {error or type(error).__name__}") from error
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"the registry's answer on {self._name} describes no image: {error}") from error
         (folder / "blobs" / "sha256" / digest).write_text(json.dumps(manifest))
         (folder / "index.json").write_text(json.dumps({"manifests": [{"digest": f"sha256:{digest}"}]}))
