@@ -157,3 +157,54 @@ async def test_a_missing_certificate_bundle_is_named(home: Variables) -> None:
     """The variable that names no file is reported."""
     with pytest.raises(UsageError, match="SSL_CERT_FILE names"):
         await pypi_settings(home | {"SSL_CERT_FILE": "/nowhere.pem"})
+
+
+@pytest.mark.parametrize(
+    ("name", "variables", "found"),
+    [
+        ("corp", {}, None),
+        ("corp", {"UV_INDEX_CORP_USERNAME": "me"}, ("me", "")),
+        ("corp", {"UV_INDEX_CORP_PASSWORD": "pw"}, ("", "pw")),
+        ("my.corp-1", {"UV_INDEX_MY_CORP_1_USERNAME": "me", "UV_INDEX_MY_CORP_1_PASSWORD": "pw"}, ("me", "pw")),
+        ("corp", {"UV_INDEX_OTHER_USERNAME": "me"}, None),
+    ],
+)
+def test_credentials_of_a_named_index(name: str, variables: Variables, found: tuple[str, str] | None) -> None:
+    """Either alone is enough; an address's own are stronger."""
+    credentials = parse_index(f"{name}=https://a.test/simple", variables).credentials
+    assert (credentials and (credentials.username, credentials.password.get_secret_value())) == found
+    own = parse_index(f"{name}=https://you@a.test/simple", variables).credentials
+    assert own is not None
+    assert (own.username, own.password.get_secret_value()) == ("you", "")
+    assert parse_index(f"{name}=https://a.test/simple").credentials is None
+
+
+@pytest.mark.parametrize("word", ["1", "true", "YES", "on", "0", "false", "", "off"])
+async def test_no_index_counts_where_there_are_folders(home: Variables, tmp_path: Path, word: str) -> None:
+    """Said in pip's or uv's way; without a folder there would be nothing at all."""
+    refused = word.lower() in ("1", "true", "yes", "on")
+    home |= {"UV_DEFAULT_INDEX": "https://a.test/simple", "UV_NO_INDEX": word}
+    assert await urls(home) == ["https://a.test/simple"]
+    (tmp_path / "wheels").mkdir()
+    assert await urls(home | {"UV_FIND_LINKS": str(tmp_path / "wheels")}) == (
+        [] if refused else ["https://a.test/simple"]
+    )
+
+
+async def test_each_way_in_which_uv_toml_names_indexes(home: Variables, tmp_path: Path) -> None:
+    """The table for pip is stronger; lists, tables and one address count, and what is none of them does not."""
+    write(
+        tmp_path / "config/uv/uv.toml",
+        'index-url = "https://weak.test/s"\nextra-index-url = ["https://c.test/s", "https://a.test/s"]\n'
+        'index = [{url = "https://b.test/s"}, {name = "no address"}, 3, {url = 4}]\n'
+        '[pip]\nindex-url = "https://strong.test/s"\nextra-index-url = ["https://a.test/s"]\n',
+    )
+    extra = ["https://a.test/s", "https://b.test/s", "https://c.test/s"]
+    assert await urls(home) == [*extra, "https://strong.test/s"]
+    alone = home | {"UV_NO_CONFIG": "1", "UV_DEFAULT_INDEX": "https://v.test/s"}
+    assert await urls(alone) == ["https://v.test/s"]
+    write(
+        tmp_path / "config/uv/uv.toml",
+        'pip = 1\nindex = "x"\nextra-index-url = "y"\nindex-url = "https://d.test/s"\n',
+    )
+    assert await urls(home) == ["https://d.test/s"]

@@ -107,3 +107,46 @@ async def test_the_first_repository_that_has_a_file_is_the_one(folder: Path, tmp
 def test_a_place_leads_nowhere_else(place: str) -> None:
     """Only plain parts below a repository are asked for."""
     assert not is_place(place)
+
+
+async def test_what_is_kept_of_a_repository_that_is_down(folder: Path, tmp_path: Path) -> None:
+    """Absence, too; only what may have changed is marked as old, and a file that is gone is absent."""
+    put(folder, JAR, b"good")
+    put(folder, VERSIONS, b"<metadata>1.0</metadata>")
+    absent, snapshot = "org/demo/lib/9/lib-9.jar", "org/demo/lib/1-SNAPSHOT/lib-1.jar"
+    put(folder, snapshot, b"snapshot")
+    with served(folder) as url:
+        async with registry(tmp_path, url) as found:
+            with pytest.raises(UnknownPackageError) as unknown:
+                await found.file(absent)
+            assert str(unknown.value) == f"no Maven repository that is configured has {absent}"
+            sizes = {place: (await found.file(place)).size for place in (JAR, VERSIONS, snapshot)}
+            assert sizes == {JAR: 4, VERSIONS: 24, snapshot: 8}
+            for place in sizes:
+                assert ((await found.file(place)).from_cache, (await found.file(place)).stale) == (True, False)
+    async with registry(tmp_path, url) as found:
+        with pytest.raises(UnknownPackageError):
+            await found.file(absent)  # a moment ago it was not there
+    age_records(tmp_path)
+    async with registry(tmp_path, url) as found:
+        with pytest.raises(NetworkError):
+            await found.file(absent)
+        with pytest.raises(UnknownPackageError):
+            await found.file(absent)  # not asked again while the repository is down
+        for place, stale in ((JAR, False), (VERSIONS, True), (snapshot, True)):
+            file = await found.file(place)
+            assert (file.from_cache, file.stale, file.verified) == (True, stale, True)
+        for path in (tmp_path / "cache/files").rglob("*"):
+            if path.is_file():
+                path.unlink()
+        with pytest.raises(NetworkError):
+            await found.file(JAR)
+
+
+async def test_what_is_no_place_is_named_and_not_asked_for(tmp_path: Path) -> None:
+    """In short."""
+    async with registry(tmp_path, "http://127.0.0.1:1") as found:
+        for place in ("../x", "x", "a//b", "a/" * 400 + "b"):
+            with pytest.raises(UnknownPackageError) as caught:
+                await found.file(place)
+            assert str(caught.value) == f"{place[:200]!r} is not the place of a file in a Maven repository"

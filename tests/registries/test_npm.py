@@ -229,3 +229,60 @@ async def test_tokens_stay_on_the_host(npm: FakeNpm, tmp_path: Path) -> None:
         assert "npm's configuration" in refusal.text or "credentials" in refusal.text
     await known.close()
     await unknown.close()
+
+
+@pytest.mark.parametrize("address", ["http://10.0.0.1:29102/", "http://[::1]:1"])
+def test_what_a_sandbox_s_clients_are_told(registry: NpmClient, address: str) -> None:
+    """npm, yarn of both kinds and corepack ask the gateway alone, with patience, and tell nobody of it."""
+    bare = address.rstrip("/")
+    supplies = NpmGateway(registry).supplies(address)
+    assert supplies.files == {}
+    assert supplies.environment == {
+        "npm_config_registry": address,
+        "npm_config_replace_registry_host": "always",
+        "npm_config_omit_lockfile_registry_resolved": "true",
+        **dict.fromkeys(("npm_config_audit", "npm_config_fund", "npm_config_update_notifier"), "false"),
+        "npm_config_fetch_retries": "2",
+        "npm_config_fetch_retry_mintimeout": "200",
+        "npm_config_fetch_timeout": "900000",
+        "YARN_REGISTRY": address,
+        "YARN_NPM_REGISTRY_SERVER": bare,
+        "YARN_UNSAFE_HTTP_WHITELIST": "::1" if "[" in address else "10.0.0.1",
+        "YARN_ENABLE_TELEMETRY": "0",
+        "YARN_HTTP_TIMEOUT": "900000",
+        "COREPACK_NPM_REGISTRY": bare,
+        "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
+    }
+
+
+async def test_each_way_to_ask_for_what_is_not_there(npm: FakeNpm, registry: NpmClient) -> None:
+    """A sentence for each; nothing but advisories can be posted, and a page that is known is not sent again."""
+    npm.add("ms", "1.0.0")
+    npm.add("ms", "2.0.0", published="2022-01-01T00:00:00Z")
+    async with guest(NpmGateway(registry)) as client:
+        for place, says in (
+            ("/ms/-/other-1.0.0.tgz", "the npm registry has no other-1.0.0.tgz of ms"),
+            ("/ms/-/ms-9.0.0.tgz", "the npm registry has no ms-9.0.0.tgz of ms"),
+            ("/ms/9.0.0", "the npm registry has no ms@9.0.0"),
+            ("/ms/none", "the npm registry has no ms@none"),
+        ):
+            answer = await client.get(place)
+            assert (answer.status_code, answer.text.strip()) == (404, says)
+        for place in ("/ms", "/ms/-/ms-1.0.0.tgz", "/-/ping"):
+            answer = await client.post(place, json={})
+            assert (answer.status_code, answer.text.strip()) == (404, "nothing is taken here")
+        assert (await client.get("/-/ping")).json() == {}
+        whole = await client.get("/ms")
+        assert (whole.headers["vary"], whole.headers["cache-control"]) == ("Accept", "max-age=300")
+        assert whole.headers["content-type"] == "application/json"
+        again = await client.get("/ms", headers={"If-None-Match": whole.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert (await client.get("/ms", headers={"If-None-Match": '"other"'})).status_code == 200
+    async with guest(NpmGateway(registry, cutoff=cutoff_instant("2021-01-01"))) as client:
+        assert (await client.get("/ms/latest")).json()["version"] == "1.0.0"
+        for place in ("/ms/-/ms-2.0.0.tgz", "/ms/2.0.0"):
+            assert (await client.get(place)).status_code == 404
+        assert (await client.get("/ms/-/ms-1.0.0.tgz")).status_code == 200
+    with pytest.raises(UnknownPackageError) as caught:
+        await registry.tarball("ms", "ms-2.0.0.tgz", cutoff_instant("2021-01-01"))
+    assert str(caught.value) == "ms-2.0.0.tgz of ms is not known to be older than 2021-01-02T00:00:00+00:00"

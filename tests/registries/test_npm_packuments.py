@@ -257,3 +257,17 @@ def test_names() -> None:
     assert not any(is_name(name) for name in ("", ".", "..", "a/b", "@a/..", "a b", "a\nb", "@a", "x" * 300))
     assert version_of("@types/ms", "ms-1.0.0-rc.1.tgz") == "1.0.0-rc.1"
     assert version_of("ms", "other-1.0.0.tgz") is None
+
+
+def test_a_version_without_a_tarball_hides_no_other() -> None:
+    """It cannot be installed; those after it can."""
+    good = {"dist": {"tarball": "a-3.0.0.tgz"}}
+    odd = {"1.0.0": {}, "1.1.0": {"dist": 1}, "1.2.0": {"dist": {"tarball": 1}}, "2.0.0": 5}
+    body = json.dumps({"versions": {**odd, "3.0.0": good}}).encode()
+    for whole in (True, False):
+        found = parse_packument("a", URL, body, whole=whole)
+        assert {name: release.version for name, release in found.releases.items()} == {"a-3.0.0.tgz": "3.0.0"}
+        assert list(json.loads(found.document)["versions"]) == ["3.0.0"]
+        assert manifest_of(found, "1.0.0", "http://gateway", None) is None
+        assert manifest_of(found, "latest", "http://gateway", None) is None
+        assert told(manifest_of(found, "3.0.0", "http://gateway", None)) is not None

@@ -1,13 +1,16 @@
 """What a cut-off hides of NuGet packages, and what it must not hide."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from groundup.domain.errors import NetworkError
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
-from groundup.registries.nuget import NuGetClient, NuGetGateway, NuGetSettings
+from groundup.registries.ledger import UnknownPackageError
+from groundup.registries.nuget import NuGetClient, NuGetGateway, NuGetSettings, packages_in
 from groundup.registries.settings import Index
 from tests.registries.fake_site import Site, guest
 from tests.registries.nuget.made import FakeNuGet, put_in_folder
@@ -126,3 +129,55 @@ def _item(version: str, published: str) -> dict[str, object]:
         "@id": f"https://x.example/{version}.json",
         "catalogEntry": {"version": version, "published": published},
     }
+
+
+def test_which_files_of_a_folder_are_packages(tmp_path: Path) -> None:
+    """At the top, in a folder with the package's name, and below its versions; files alone, in any case."""
+    folder = tmp_path / "feed"
+    for place in (
+        *(
+            "Demo.1.0.nupkg",
+            "demo.2.0.0-RC.NUPKG",
+            "demo.extra.1.0.nupkg",
+            "demo.nupkg",
+            "demo.x.nupkg",
+            "demo.3.0.zip",
+        ),
+        *("DEMO/demo.4.0.nupkg", "DEMO/notes.txt", "DEMO/5.0/demo.5.0.nupkg", "DEMO/5.0/demo.nuspec"),
+        *("DEMO/6.0/deep/demo.6.0.nupkg", "other/demo.7.0.nupkg", "DEMO/1.0/demo.1.0.nupkg"),
+    ):
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(place)
+    (folder / "demo.8.0.nupkg").mkdir()
+    assert {version: path.read_text() for version, path in packages_in(folder, "demo").items()} == {
+        "1.0.0": "DEMO/1.0/demo.1.0.nupkg",
+        "2.0.0-rc": "demo.2.0.0-RC.NUPKG",
+        "4.0.0": "DEMO/demo.4.0.nupkg",
+        "5.0.0": "DEMO/5.0/demo.5.0.nupkg",
+    }
+    (tmp_path / "flat").mkdir()
+    (tmp_path / "flat" / "demo").write_text("a file with a package's name")
+    assert packages_in(tmp_path / "flat", "demo") == {}
+
+
+async def test_a_package_of_a_folder_is_vouched_for_by_no_one(registry: NuGetClient, tmp_path: Path) -> None:
+    """It is that file; a folder or a package that goes away says what to do."""
+    registry.settings = registry.settings.but(indexes=())
+    put_in_folder(tmp_path / "own", "Demo", "1.5")
+    path = tmp_path / "own/Demo.1.5.nupkg"
+    found = await registry.package("demo", "1.5")
+    assert (found.path, found.size, found.verified, found.from_cache) == (path, path.stat().st_size, False, True)
+    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    with pytest.raises(UnknownPackageError) as absent:
+        await registry.package("demo", "1.6")
+    assert str(absent.value) == "no NuGet source that is configured has version 1.6 of demo"
+    with pytest.raises(UnknownPackageError) as unknown:
+        await registry.versions("other")
+    assert str(unknown.value) == "no NuGet source that is configured has a version of other"
+    (tmp_path / "own").rename(tmp_path / "gone")
+    with pytest.raises(NetworkError) as caught:
+        await registry.versions("demo")
+    assert str(caught.value) == (
+        f"the package source {tmp_path / 'own'} cannot be read: No such file or directory; mend it, or disable it "
+        "with `dotnet nuget disable source`"
+    )

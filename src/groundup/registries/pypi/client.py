@@ -203,7 +203,10 @@ def _pip_indexes(settings: Mapping[str, str]) -> _Found:
 
 
 def _distinct(indexes: Iterable[Index]) -> tuple[Index, ...]:
-    return tuple({index.url: index for index in reversed(list(indexes))}.values())[::-1]
+    found: dict[str, Index] = {}
+    for index in indexes:
+        found.setdefault(index.url, index)
+    return tuple(found.values())
 
 
 _FILES_IN_MEMORY = 60_000
