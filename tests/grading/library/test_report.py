@@ -6,8 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundup.domain.errors import SandboxError
 from groundup.grading.library.hidden import NumberedTest
-from groundup.grading.library.report import MAX_DETAIL, MAX_LINE_BYTES, RunnerReport, parse_report
+from groundup.grading.library.report import (
+    MAX_DETAIL,
+    MAX_EVENTS,
+    MAX_LINE_BYTES,
+    ImportCheck,
+    Observations,
+    Result,
+    RunnerReport,
+    parse_report,
+    report_of,
+)
+from groundup.sandbox.protocol import CommandResult, Ending
 
 TOKEN = "f" * 32
 
@@ -18,6 +30,10 @@ def _line(event: str, **fields: object) -> bytes:
 
 def _test(name: str, outcome: str = "passed", ordinal: int = 1, **fields: object) -> bytes:
     return _line("test", id=name, ordinal=ordinal, outcome=outcome, message="", duration=0.1, **fields)
+
+
+def _ended(ending: Ending, report: bytes, stderr: bytes = b"") -> CommandResult:
+    return CommandResult(exit_code=1, ending=ending, stdout=b"", stderr=stderr, report=report, duration_s=0.1)
 
 
 def test_a_whole_report_is_read() -> None:
@@ -99,6 +115,140 @@ def test_what_a_file_of_tests_lacks_is_kept_as_it_was_said_first() -> None:
     report = parse_report(said + _line("lacking", file="tests/test_a.py", names=[]), TOKEN)
 
     assert report.lacking == {"tests/test_a.py": ("calc.add",)}
+
+
+def test_each_field_is_cut_to_its_own_length() -> None:
+    """A whole report of overlong texts: what is kept of each, and that nothing else changes it."""
+    much, signs = "y" * 9000, {"processes": 3, "clock_s": 1.5}
+    lost = {"message": much, "detail": much, "demand": much, "calls": much, "duration": 0.25}
+    data = (
+        _line("test", id="t", ordinal=2, outcome="error", **lost)
+        + _line("origin", id="t", ordinal=2, place=much)
+        + _line("collection_error", id=much, message=much)
+        + _line("collection_error", id=much, message="another")
+        + _line("filter_left_out", line=much)
+        + _line("filter_left_out", line="ignore::calc.Gone")
+        + _line("lacking", file=much, names=[much, "calc.add"])
+        + _line("import", name="calc", file=much, error=None)
+        + _line("import", name="calc", file="/late.py", error=None)
+        + _line("import", name="more", file=None, error=much)
+        + _line("signs", changed=[much], frames=[much, "b"], **signs)
+        + _line("start", python="3.9.1", pytest="8.0")
+        + _line("start", python="2.7", pytest="4")
+        + _line("broken_off", message=much)
+    )
+
+    assert parse_report(data, TOKEN) == RunnerReport(
+        results={
+            NumberedTest("t", 2): Result(
+                outcome="error",
+                message="y" * 300,
+                detail="y" * 4000,
+                demand="y" * 4000,
+                calls="y" * 400,
+                probably="y" * 1200,
+                duration_s=0.25,
+            )
+        },
+        collection_errors={"y" * 500: "y" * 300},
+        filters_left_out=("y" * 200, "ignore::calc.Gone"),
+        lacking={"y" * 500: ("y" * 300, "calc.add")},
+        imports={
+            "calc": ImportCheck(file="y" * 1000, error=None),
+            "more": ImportCheck(file=None, error="y" * 300),
+        },
+        observed=Observations(changed=("y" * 100,), frames=("y" * 120, "b"), processes=3, clock_s=1.5),
+        python="3.9.1",
+        pytest="8.0",
+        broken_off="y" * 300,
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _line("start", python="3" * 51, pytest="8"),
+        _line("start", python="3", pytest="8" * 51),
+        _line("collected", count=-1),
+        _line("begin", id="a", ordinal=0),
+        _line("test", id="a", ordinal=1, outcome="passed", message="", duration=-0.1),
+        _line("test", id="a", ordinal=1, outcome="passed", message="", duration=float("inf")),
+        _line("lacking", file="a.py", names=["n"] * 61),
+        _line("origin", id="a", ordinal=0, place="here"),
+        _line("signs", changed=["c"] * 21, frames=[], processes=0, clock_s=0),
+        _line("signs", changed=[], frames=["f"] * 11, processes=0, clock_s=0),
+        _line("signs", changed=[], frames=[], processes=-1, clock_s=0),
+        _line("signs", changed=[], frames=[], processes=0, clock_s=-0.5),
+        _line("signs", changed=[], frames=[], processes=0, clock_s=float("nan")),
+    ],
+)
+def test_an_event_beyond_its_bounds_counts_for_nothing(data: bytes) -> None:
+    """One more or one less than the runner ever writes is not the runner's."""
+    assert parse_report(data, TOKEN) == RunnerReport(foreign=1)
+
+
+def test_an_event_at_its_bounds_counts() -> None:
+    """The most and the least that the runner writes."""
+    data = (
+        _line("start", python="3" * 50, pytest="8" * 50)
+        + _line("collected", count=0)
+        + _line("lacking", file="a.py", names=["n"] * 60)
+        + _line("signs", changed=["c"] * 20, frames=["f"] * 10, processes=0, clock_s=0)
+    )
+    report = parse_report(data, TOKEN)
+
+    assert report.foreign == 0
+    assert report.observed == Observations(changed=("c",) * 20, frames=("f",) * 10)
+    assert (report.collected, len(report.lacking["a.py"])) == (0, 60)
+
+
+def test_lines_after_the_last_that_is_read_are_counted() -> None:
+    """A report without end takes no memory without end; its torn last line is one more."""
+    assert parse_report(b"\n" * (MAX_EVENTS + 3), TOKEN).foreign == MAX_EVENTS + 3
+    said = b"\n" * (MAX_EVENTS - 1) + _test("last") + _test("too late") + b"torn"
+    report = parse_report(said, TOKEN)
+
+    assert [key.id for key in report.results] == ["last"]
+    assert report.foreign == MAX_EVENTS + 1
+
+
+@pytest.mark.parametrize(
+    ("stderr", "ending", "said"),
+    [
+        (b"Traceback\nOSError: too many open files  \n\n", Ending.EXITED, "OSError: too many open files"),
+        (b"", Ending.EXITED, "exited"),
+        (b"w" * 300, Ending.WALL_CLOCK, "w" * 200),
+        (b"a\x1b[31m\xff", Ending.EXITED, "a\\x1b[31m\ufffd"),
+    ],
+)
+def test_a_runner_that_said_nothing_did_not_start(stderr: bytes, ending: Ending, said: str) -> None:
+    """Only foreign lines came: that is a fault of the machine, and its last words are named."""
+    silent = CommandResult(
+        exit_code=1, ending=ending, stdout=b"", stderr=stderr, report=b"foreign\n", duration_s=0.1
+    )
+
+    with pytest.raises(SandboxError) as caught:
+        report_of(silent, TOKEN)
+
+    assert str(caught.value) == f"the test runner did not start: {said}; see `groundup doctor`"
+
+
+def test_a_runner_that_its_sandbox_took_along_gave_no_report() -> None:
+    """Where the sandbox died, or anything was said, there is a report to judge."""
+    dead = CommandResult(
+        exit_code=1, ending=Ending.SANDBOX_DIED, stdout=b"", stderr=b"", report=b"foreign\n", duration_s=0.1
+    )
+    begun = CommandResult(
+        exit_code=1,
+        ending=Ending.EXITED,
+        stdout=b"",
+        stderr=b"",
+        report=_line("start", python="3", pytest="8"),
+        duration_s=0.1,
+    )
+
+    assert report_of(dead, TOKEN) == RunnerReport(foreign=1)
+    assert report_of(begun, TOKEN) == RunnerReport(python="3", pytest="8")
 
 
 @pytest.mark.parametrize("order", [("passed", "failed"), ("failed", "passed")])

@@ -22,9 +22,9 @@ MAX_DETAIL = 4_000
 MAX_LACKING = 60
 """Names that a file's tests use and a submission lacks."""
 MAX_CALLS = 400
+"""Characters of a file, a line and its text."""
 MAX_GUESS = 1200
 """Characters of the lines that a lost test leads to."""
-"""Characters of a file, a line and its text."""
 
 INTERRUPTED = 2
 """pytest's exit code of a session that a KeyboardInterrupt ended."""
