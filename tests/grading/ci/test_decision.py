@@ -1,4 +1,7 @@
-"""Whether a job passed, from act's own lines."""
+"""Whether a job passed, from act's own lines.
+
+`python -m tests.grading.ci.test_decision` writes golden/decisions.txt anew: read what changed.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -197,3 +200,82 @@ def test_parts_of_composite_actions_are_no_steps() -> None:
     """Only the job's own steps are reported, not those that an action is made of."""
     inner = {**step("1", "failure"), "stepID": ["1", "inner"]}
     assert not read_act_log(json.dumps(inner).encode(), "test").steps
+
+
+GOLDEN = Path(__file__).parent / "golden" / "decisions.txt"
+THREE = job({"run": "make"}, {"run": "pytest", "name": "x" * 130}, {"run": "pytest b", "if": "success()"})
+PLAIN = job({"run": "make"}, {"uses": "actions/checkout@v4"})
+LOGS: dict[str, Sequence[Mapping[str, object]]] = {
+    "green": [*(step(key, "success", executionTime=1_500_000_000) for key in "012"), end("success")],
+    "first red": [step("0", "failure"), end("failure")],
+    "tests red": [step("0", "success"), step("1", "failure"), step("2", "failure"), end("failure")],
+    "soft": [step("0", "failure"), step("1", "success"), step("2", "success"), end("success")],
+    "soft tests": [step("0", "success"), step("1", "failure"), step("2", "failure"), end("success")],
+    "one soft test": [step("0", "success"), step("1", "failure"), step("2", "success"), end("success")],
+    "tests skipped": [step("0", "success"), step("1", "skipped"), step("2", "skipped"), end("success")],
+    "condition skipped": [step("0", "success"), step("1", "success"), step("2", "skipped"), end("success")],
+    "job skipped": [end("skipped")],
+    "two ends": [end("cancelled"), end("skipped")],
+    "no end": [step("0", "success")],
+    "other leg": [end("success", matrix={"v": 2})],
+    "two legs": [step("0", "success"), end("success"), end("success")],
+    "needed red": [end("failure", "lint")],
+    "needed red, green": [*(step(key, "success") for key in "012"), end("failure", "lint"), end("success")],
+    "red without a step": [end("failure")],
+    "complaints": [{"level": "error", "msg": " one "}, {"level": "fatal", "msg": "y" * 450}, end("failure")],
+    "no complaints": [
+        {"level": "info", "msg": "z"},
+        {"level": "error", "raw_output": True, "msg": "r"},
+        end("failure"),
+    ],
+    "parts and stages": [
+        step("1", "failure", stage="Pre"),
+        step("1", "failure", stepID=["1", "0"]),
+        end("success"),
+    ],
+    "another job's step": [step("0", "failure", "lint"), end("success")],
+}
+RAN: dict[str, Sequence[RunCommand]] = {
+    "ran": [command("0"), command("1"), command("2")],
+    "nothing ran": [],
+    "codes": [command("0", 3), command("1", 4), command("1", 5), command("1"), command("2", 6)],
+    "another job's": [
+        RunCommand(job="lint", step="1", exit_code=c, ending="exited", duration_s=1) for c in (7, 8, 0)
+    ],
+    "memory": [command("0"), command("1", 137, "memory")],
+    "out of time": [command("0", 1, "timeout")],
+}
+WAYS = ((0, ""), (2, ""), (0, "no test was counted"))
+
+
+def _recorded() -> str:
+    lines = []
+    for of, wanted in ((THREE, LOGS), (PLAIN, ("green", "no end"))):
+        keys = {one.key for one in steps_with_tests(of, LEG)}
+        for name in wanted:
+            lines.append(f"== {name}, {len(keys)} steps with tests")
+            data = b"".join(json.dumps(line).encode() + b"\n" for line in LOGS[name])
+            act = read_act_log(b"[]\n{}\nnonsense\n" + b'{"matrix": 3}\n' + data, "test")
+            for how, ran in RAN.items():
+                for code, untested in WAYS if how == "ran" else WAYS[:1]:
+                    ended = CommandResult(
+                        exit_code=code, ending=Ending.EXITED, stdout=data, stderr=b"", duration_s=1
+                    )
+                    outcome, why, steps = decide(of, LEG, keys, act, ended, ran, untested)
+                    lines.append(f"{how}, {code}, {untested or 'tested'}: {outcome}: {why}")
+                told = [
+                    f"{one.key} {one.title[:9]} {len(one.title)} {one.result} {one.exit_codes}" for one in steps
+                ]
+                lines += [
+                    f"  {', '.join(told)}; {[one.tests for one in steps]} {[one.duration_s for one in steps]}"
+                ]
+    return "\n".join(lines) + "\n"
+
+
+def test_logs_and_commands_decide_as_recorded() -> None:
+    """Outcome, sentence and steps of many jobs, each with commands that ended in several ways."""
+    assert _recorded() == GOLDEN.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(_recorded(), encoding="utf-8")
