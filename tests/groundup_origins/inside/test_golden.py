@@ -109,8 +109,8 @@ def _all(folder: Path) -> str:
     found = functions_of(str(path))
     beside = found[0].beside
     lines = [f"{name}: {_shown(beside[name])}" for name in ("fields", "defaults", "required")]
-    for name in ("calls", "given"):
-        lines.append(f"{name}: {_shown({one: [*some.values()] for one, some in beside[name].items()})}")
+    listed = {name: {one: [*some.values()] for one, some in beside[name].items()} for name in ("calls", "given")}
+    lines += [f"{name}: {_shown(one)}" for name, one in listed.items()]
     lines += [f"conversions: {[_shown([*some.values()]) for some in beside['conversions'].values()]}"]
     lines += [line for one in found for line in _function(one, found)]
     return "\n".join([*lines, *_file(text)]) + "\n"
