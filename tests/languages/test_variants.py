@@ -3,9 +3,8 @@
 `python -m tests.languages.test_variants` writes golden/variants-*.txt anew: read what changed, for users see it.
 """
 
-import difflib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from groundup.domain.errors import UsageError
 from groundup.languages.formats import format_of
 from groundup.manifests.records import Dependency, DependencyKind, DependencySource
 from groundup.manifests.sections import ManifestFormat
-from tests.languages.test_golden import GOLDEN, line
+from tests.languages.test_golden import GOLDEN, changed, line
 
 VARIANTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("variants.json").read_text(encoding="utf-8"))
 ADDED: tuple[dict[str, object], ...] = (
@@ -44,12 +43,12 @@ def told(path: str, text: str) -> Iterator[str]:
     yield from map(line, every)
     for note in manifest.notes:
         yield f"{note.topic}:{note.line} {note.kind} {note.group or '-'} {note.target or '-'} {note.message}"
-    yield from _changed("masked", data, lambda: known.mask(data, path))
-    yield from _changed("masked tests", data, lambda: known.mask(data, path, {DependencyKind.TEST}))
+    yield from changed("masked", data, lambda: known.mask(data, path))
+    yield from changed("masked tests", data, lambda: known.mask(data, path, {DependencyKind.TEST}))
     for at, one in enumerate(every):
         others = [*every[:at], *every[at + 1 :]]
-        yield from _changed(f"without {one.name}", data, partial(known.write, data, others, path))
-    yield from _changed("without all", data, lambda: known.write(data, (), path))
+        yield from changed(f"without {one.name}", data, partial(known.write, data, others, path))
+    yield from changed("without all", data, lambda: known.write(data, (), path))
     for kind in DependencyKind:
         yield from _with_one_more(known, data, path, every, {"kind": kind})
         if kind in (DependencyKind.OPTIONAL, DependencyKind.GROUP):
@@ -63,19 +62,7 @@ def _with_one_more(
 ) -> Iterator[str]:
     new = Dependency.model_validate({"language": known.language, "name": "new", "normalised": "new"} | fields)
     named = " ".join(f"{value}" for value in fields.values()) or "new"
-    yield from _changed(f"with {named}", data, lambda: known.write(data, [*every, new], path))
-
-
-def _changed(title: str, before: bytes, edit: Callable[[], bytes]) -> Iterator[str]:
-    """Yield the lines that an edit takes away and those that it puts there; or why there is none."""
-    try:
-        after = edit()
-    except UsageError as error:
-        yield f"{title}: {error}"
-        return
-    old, new = (text.decode().splitlines(keepends=True) for text in (before, after))
-    changes = [repr(one)[1:-1] for one in difflib.ndiff(old, new) if one[0] in "+-"]
-    yield f"{title}: {' '.join(changes) or 'the same'}"
+    yield from changed(f"with {named}", data, lambda: known.write(data, [*every, new], path))
 
 
 def all_told(path: str) -> str:

@@ -17,6 +17,7 @@ from groundup.manifests.records import Location, ManifestError
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_NEWLINE = re.compile(r"\r?\n")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -72,19 +73,12 @@ class Text:
     @cached_property
     def newline(self) -> str:
         """The line end that the file uses first; LF when it has none."""
-        end = self.text.find("\n")
-        if end < 0:
-            return "\n"
-        return "\r\n" if end > 0 and self.text[end - 1] == "\r" else "\n"
+        first = _NEWLINE.search(self.text)
+        return first[0] if first else "\n"
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        starts = [0]
-        position = self.text.find("\n")
-        while position >= 0:
-            starts.append(position + 1)
-            position = self.text.find("\n", position + 1)
-        return starts
+        return [0, *(found.end() for found in _NEWLINE.finditer(self.text))]
 
     @cached_property
     def utf8(self) -> bytes:

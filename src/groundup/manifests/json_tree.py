@@ -286,9 +286,7 @@ def _node(source: Text, node: "tree_sitter.Node", depth: int) -> JsonNode:
     if node.type == "array":
         items = tuple([_node(source, item, depth + 1) for item in node.named_children])
         return JsonNode(span, [item.plain for item in items], items=items)
-    raw = source.text[span.start : span.end]
-    # Most texts have no escapes, and need no second parser.
-    plain = raw[1:-1] if raw[0] == '"' and "\\" not in raw else json.loads(raw)
+    plain = json.loads(source.text[span.start : span.end])
     if isinstance(plain, str) and _HALF.search(plain):
         raise source.error("holds half of a surrogate pair, which is no text", span.start)
     return JsonNode(span, plain)

@@ -225,7 +225,7 @@ def with_touching_comments(source: Text, lines: Span) -> Span:
             break
         start = above
     below = end
-    while below < len(text) and text[below - 1] == "\n" and _first(source, below) == "#":
+    while text[below - 1] == "\n" and _first(source, below) == "#":
         below = source.line_end(below)
     if text[below : below + 1] != "[":
         end = below
@@ -295,7 +295,7 @@ class BracketSection(Section):
     def clearing(self) -> list[Edit]:
         """Return the edits that leave the fixed elements, and without any nothing but the brackets."""
         if self.fixed:
-            return self.rewriting((), ()) if self.entries else []
+            return self.rewriting((), ())
         inside = self.source.text[self.inner.start : self.inner.end]
         return [Edit(*self.inner)] if inside.strip() else []
 
@@ -334,12 +334,6 @@ class _Cell:
     def joined(self) -> str:
         return f"{self.lead}{self.item}{self.gap}{',' if self.comma else ''}{self.tail}"
 
-    def with_comma(self, comma: bool) -> "_Cell":
-        if comma and not self.comma:
-            # The gap may hold a comment: a comma behind it would be part of the comment.
-            return replace(self, comma=True, gap="", tail=self.gap + self.tail)
-        return replace(self, comma=comma)
-
 
 @dataclass(frozen=True)
 class _Listing:
@@ -358,7 +352,7 @@ class _Listing:
             comma = _BEFORE_COMMA.match(text, item.end, inner.end)
             after = comma.end() if comma else item.end
             closed = item.end + _without_comments(text[item.end : after]).rfind(")") + 1
-            has_comma = after < inner.end and text[after] == ","
+            has_comma = text[after] == ","
             at = after + 1 if has_comma else closed
             gap = text[closed : at - 1 if has_comma else at]
             tail = _LINE_TAIL.match(text, at, inner.end)
@@ -395,7 +389,7 @@ class _Listing:
             if "#" in rest and "\n" not in self.rest:
                 rest += "\n"
             if kept:
-                kept[-1] = kept[-1].with_comma(self.cells[last].comma)
+                kept[-1] = replace(kept[-1], comma=self.cells[last].comma)
         return _Listing(tuple(kept), rest)
 
     def extended(self, new: Sequence[str], before: "_Listing", newline: str, base: str) -> "_Listing":
@@ -410,7 +404,7 @@ class _Listing:
             first_lead, rest = rest.rstrip() + lead, newline + base
         elif self.cells or multiline:
             first_lead = lead
-        kept = [*self.cells[:-1], self.cells[-1].with_comma(True)] if self.cells else []
+        kept = [*self.cells[:-1], replace(self.cells[-1], comma=True)] if self.cells else []
         cells = [_Cell(lead if i else first_lead, item, comma=True) for i, item in enumerate(new)]
         cells[-1] = replace(cells[-1], comma=trailing)
         return _Listing((*kept, *cells), rest)

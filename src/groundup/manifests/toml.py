@@ -75,8 +75,6 @@ class TomlTable:
     header: Span | None
     array: bool = False
     members: list[TomlMember] = field(default_factory=list)
-    end: int = 0
-    """Offset of the next header's line, or of the end of the text."""
 
     @property
     def content_end(self) -> int:
@@ -139,13 +137,9 @@ class TomlDocument:
 
     def children(self, *path: str) -> list[Child]:
         """Return what stands directly below *path*, in file order. Tables inside arrays of tables are left out."""
-        members: dict[tuple[str, int], list[TomlMember]] = {}
-        owners: dict[int, Value | None] = {}
+        members: dict[str, tuple[list[TomlMember], Value | None]] = {}
         for member, owner in self._members_below(path):
-            # One key may be set in a table and in an inline table: each place is edited by its own rules.
-            mark = -1 if owner is None else owner.span.start
-            owners[mark] = owner
-            members.setdefault((member.keys[0], mark), []).append(member)
+            members.setdefault(member.keys[0], ([], owner))[0].append(member)
         tables: dict[str, list[TomlTable]] = {}
         arrays = {item.path for item in self.tables if item.array}
         for table in self.tables:
@@ -153,8 +147,8 @@ class TomlDocument:
             if table.path[: len(path)] == path and len(table.path) > len(path) and not inside:
                 tables.setdefault(table.path[len(path)], []).append(table)
         found = [
-            Child(name, tuple(parts), tuple(tables.pop(name, ())), owners[mark])
-            for (name, mark), parts in members.items()
+            Child(name, tuple(parts), tuple(tables.pop(name, ())), owner)
+            for name, (parts, owner) in members.items()
         ]
         found += [Child(name, (), tuple(parts), None) for name, parts in tables.items()]
         return sorted(found, key=lambda child: child.start)
@@ -232,12 +226,10 @@ def _tables(source: Text) -> Iterator[TomlTable]:
         elif node.type != "comment":
             closing = next(child for child in node.children if child.type in ("]", "]]"))
             header = Span(source.span_of(node).start, source.span_of(closing).end)
-            table.end = header.start
             yield table
             key, *pairs = node.named_children
             members = [_member(source, pair) for pair in pairs if pair.type == "pair"]
             table = TomlTable(_keys(source, key), header, closing.type == "]]", members)
-    table.end = len(source.text)
     yield table
 
 
@@ -268,10 +260,8 @@ def _value(source: Text, node: "Node") -> Value:
 
 
 def _plain(raw: str) -> str:
-    """Return the text of a string: `tomllib` reads those with escapes and those of several lines."""
-    if "\\" in raw or raw.startswith(('"""', "'''")):
-        return str(tomllib.loads(f"v = {raw}")["v"])
-    return raw[1:-1]
+    """Return the text of a string."""
+    return str(tomllib.loads(f"v = {raw}")["v"])
 
 
 Assignment = tuple[str, str]
@@ -324,7 +314,7 @@ class KeyCompanion(Companion):
     def pruning(self, is_gone: Callable[[str], bool]) -> list[Edit]:
         """Return the edits that remove the entries of the names that are gone."""
         gone = [child for name, child in self.children.items() if is_gone(name)]
-        return removal(self.document, gone, [], self.path, comments=True) if gone else []
+        return removal(self.document, gone, [], self.path, comments=True)
 
 
 def removal(
@@ -391,7 +381,7 @@ def assignments(document: TomlDocument, path: Path, added: Sequence[Assignment])
 
 
 def _after_content(source: Text, table: TomlTable) -> int:
-    return source.line_end(max(table.content_end - 1, 0)) if table.content_end else 0
+    return source.line_end(table.content_end - 1)
 
 
 def _in_newlines(source: Text, lines: Sequence[str]) -> list[str]:

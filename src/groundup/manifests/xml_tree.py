@@ -24,7 +24,6 @@ class Attribute:
 
     name: str
     value: str
-    span: Span
     value_span: Span
     """Between the quotes."""
 
@@ -139,7 +138,7 @@ def unescaped(text: str) -> str:
 
 def readable(text: str) -> str:
     """Return *text* without halves of surrogate pairs, which stand for bytes that are not UTF-8."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _scan(text: str) -> Element:
@@ -150,10 +149,10 @@ def _scan(text: str) -> Element:
     at = 0
     while True:
         start = text.find("<", at)
-        if current is not None:
-            current.text += text[at : start if start >= 0 else len(text)]
         if start < 0:
             break
+        if current is not None:
+            current.text += text[at:start]
         special = next(((mark, end) for mark, end in _SPECIALS if text.startswith(mark, start)), None)
         if special is not None:
             at = text.index(special[1], start + len(special[0])) + len(special[1])
@@ -194,7 +193,6 @@ def _opened(text: str, start: int, parent: Element | None) -> Element:
         Attribute(
             match["name"],
             unescaped(match["value"]),
-            Span(base + match.start("name"), base + match.end()),
             Span(base + match.start("value"), base + match.end("value")),
         )
         for match in _ATTRIBUTE.finditer(tag["attributes"])

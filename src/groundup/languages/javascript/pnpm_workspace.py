@@ -104,7 +104,7 @@ def _dependency(source: Text, block: YamlBlock, key: SectionKey) -> Dependency:
         language="javascript",
         name=name,
         normalised=as_written(name),
-        constraint=block.scalar or "",
+        constraint=(block.scalar or "").strip(),
         kind=key.kind,
         group=key.group,
         details=tuple(details),

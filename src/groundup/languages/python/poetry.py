@@ -133,12 +133,11 @@ class Pipfile(ManifestFormat):
     def scan(self, source: Text) -> Scan:
         """Find all sections: every table that is none of pipenv's own. Raises `ManifestError`."""
         document = toml.parse(source)
-        sections = [
-            _section(document, name)
-            for name, value in document.data.items()
-            if name not in _OTHERS and isinstance(value, dict)
-        ]
-        return Scan(source, sections)
+        named = {name: value for name, value in document.data.items() if name not in _OTHERS}
+        for name, value in named.items():
+            if not isinstance(value, dict):
+                raise source.error(f"{name} must be a table", document.children()[0].start)
+        return Scan(source, [_section(document, name) for name in named])
 
     def create(self, scan: Scan, key: SectionKey, added: Sequence[Dependency]) -> list[Edit]:
         """Make the table."""
