@@ -18,5 +18,5 @@ def test_what_is_nested_too_deeply(opening: str, closing: str) -> None:
     assert parse(nested(199)).member("top") is not None
     with pytest.raises(ManifestError, match=r"^x\.json:2: is nested more than 200 levels deep$"):
         parse(nested(200))
-    with pytest.raises(ManifestError, match="^x.json: is nested too deeply to be read as JSON$"):
+    with pytest.raises(ManifestError, match=r"^x\.json: is nested too deeply to be read as JSON$"):
         parse(nested(100_000))
