@@ -109,7 +109,9 @@ def told_with_edits(path: str, text: str) -> Iterator[str]:
         values = [one.kind, one.group, one.marker, one.source, one.name, one.constraint, one.origin, *one.details]
         yield f"{one.location.start}-{one.location.end} {one.text!r} {[str(value) for value in values if value]}"
     for kind in (None, DependencyKind.RUNTIME, DependencyKind.DEV, DependencyKind.PEER):
-        yield from changed(f"masked {kind}", data, partial(known.mask, data, path, kind and {kind}))
+        yield from changed(
+            f"masked {kind}", data, partial(known.mask, data, path, None if kind is None else {kind})
+        )
     like = every[-1] if every else Dependency(language=known.language, name="x", normalised="x")
     new = [like.but(name="n1", normalised="n1", details=(), alias=""), like.but(name="né", normalised="né")]
     halves = [(), every[:1], every[1:], every[:-1], every[::2], every]
