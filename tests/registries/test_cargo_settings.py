@@ -61,3 +61,38 @@ async def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     (tmp_path / ".cargo/bin/cargo").write_text("#!/bin/sh\nexit 101\n")
     with pytest.raises(InfrastructureError, match="sparse index"):
         await crates_settings(environment)
+
+
+@pytest.mark.parametrize(
+    ("config", "secrets", "token"),
+    [
+        (f'[registries.a]\nindex = "sparse+{INDEX}"\ntoken = "own"\n', "", "own"),
+        (f'[registries.a]\nindex = "{INDEX}"\ntoken = "own"\n', '[registries.a]\ntoken = "filed"\n', "filed"),
+        (f'[registries.a]\nindex = "{INDEX}"\n', "", None),
+        (f'[registries.a]\nindex = "{INDEX}"\n[registries.b]\nindex = "{INDEX}/"\ntoken = "b"\n', "", "b"),
+        (f'[registries.a]\nindex = "{INDEX}"\ntoken = 5\n', "", None),
+        ('[registries.a]\nindex = 3\ntoken = "own"\n', "", None),
+        ("registries = 3\n", "registries = 4\n", None),
+        ("[registries]\na = 3\n", "", None),
+        ('[registries.a]\nindex = "sparse+https://other.test/"\ntoken = "own"\n', "", None),
+    ],
+)
+async def test_which_token_is_the_index_s(tmp_path: Path, config: str, secrets: str, token: str | None) -> None:
+    """That of a registry with its address, from the credentials before the configuration."""
+    found = await crates_settings(user(tmp_path, config, secrets))
+    assert (found.token and found.token.get_secret_value()) == token
+    assert (found.proxy, found.ca_bundle, found.origin) == (None, None, "Cargo's configuration")
+
+
+async def test_what_cargo_s_table_for_http_says(tmp_path: Path) -> None:
+    """A bundle that is there, and a proxy that is named."""
+    (tmp_path / "bundle.pem").write_text("x")
+    config = f'[http]\ncainfo = "{tmp_path / "bundle.pem"}"\nproxy = "https://p.test:1"\n'
+    found = await crates_settings(user(tmp_path, config))
+    assert (found.ca_bundle, found.proxy and found.proxy.get_secret_value()) == (
+        tmp_path / "bundle.pem", "https://p.test:1",
+    )  # fmt: skip
+    for text in ('[http]\ncainfo = "/not/there"\nproxy = ""\n', "[http]\ncainfo = 1\nproxy = 2\n", "http = 1\n"):
+        (tmp_path / ".cargo" / "config.toml").write_text(text)
+        found = await crates_settings({"PATH": f"{tmp_path / '.cargo/bin'}:{os.defpath}", "HOME": str(tmp_path)})
+        assert (found.ca_bundle, found.proxy) == (None, None)

@@ -10,7 +10,14 @@ from pydantic import SecretStr
 from groundup.domain.errors import NetworkError
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
-from groundup.registries.crates import CratePageError, CratesClient, CratesGateway, parse_page, place
+from groundup.registries.crates import (
+    CratePageError,
+    CratesClient,
+    CratesGateway,
+    _address,
+    parse_page,
+    place,
+)
 from groundup.registries.ledger import UnknownPackageError
 from tests.registries.fake_crates import FakeCrates
 from tests.registries.fake_site import Site, guest
@@ -193,3 +200,76 @@ def test_a_version_yanked_for_a_later_one_is_offered_before_it(
     assert [found for found in parse_page(page.text()).versions if not found.yanked] == [
         found for found in page.versions if not found.yanked
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "address"),
+    [
+        ("abc", "https://d.test/", "https://d.test/abc/1.0.0/download"),
+        ("abc", "https://d.test/{crate}-{version}", "https://d.test/abc-1.0.0"),
+        ("A", "{prefix}|{lowerprefix}|{sha256-checksum}", f"1|1|{'0' * 64}"),
+        ("Ab", "{prefix}|{lowerprefix}", "2|2"),
+        ("Abc", "{prefix}|{lowerprefix}", "3/a|3/a"),
+        ("AbCd", "{prefix}|{lowerprefix}", "Ab/Cd|ab/cd"),
+        ("Serde_JSON", "{prefix}|{lowerprefix}", "Se/rd|se/rd"),
+    ],
+)
+def test_where_an_index_keeps_its_crates(name: str, template: str, address: str) -> None:
+    """By the form that it names."""
+    (wanted,) = parse_page(json.dumps({"name": name, "vers": "1.0.0", "cksum": "0" * 64}).encode()).versions
+    assert _address(template, wanted) == address
+
+
+async def test_versions_for_who_asks_the_client(crates: FakeCrates, registry: CratesClient) -> None:
+    """All but yanked ones, of a crate with this very name."""
+    crates.add("some-crate", "1.0.0")
+    crates.add("some-crate", "2.0.0", yanked=True)
+    crates.add("gone", "1.0.0", yanked=True)
+    assert await registry._versions_of("some-crate") == ("1.0.0",)
+    assert await registry._versions_of("gone") == ()
+    crates.site.write("/index/so/me/some_crate", crates.site.pages["/index/so/me/some-crate"])
+    assert await registry._versions_of("some_crate") is None
+
+
+async def test_an_index_that_is_down_is_where_it_was(
+    crates: FakeCrates, registry: CratesClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its settings are kept, and asked for once; without them it cannot be said where crates are."""
+    monkeypatch.setattr("groundup.registries.upstream._PAUSES_S", (0.0,))
+    crates.add("demo", "1.0.0")
+    await registry.crate("demo", "1.0.0")
+    assert crates.site.paths().count("/index/config.json") == 1
+    other = CratesClient(crates.configuration(), FetchCache(tmp_path / "cache"))
+    crates.site.write("/index/config.json", {"no": "address"})
+    crates.site.asked.clear()
+    assert (await other._index_settings()).download.startswith(crates.site.address)
+    assert (await other._index_settings()).token_needed is False
+    await other.close()
+    new = CratesClient(crates.configuration(), FetchCache(tmp_path / "new"))
+    with pytest.raises(NetworkError) as caught:
+        await new.crate("demo", "1.0.0")
+    assert str(caught.value) == (
+        f"{crates.site.address}/index/config.json does not say where crates are; check that it is a sparse index"
+    )
+    await new.close()
+    gateway = CratesGateway(registry)
+    supplies = gateway.supplies("http://10.0.0.1:1/index/")
+    assert supplies.environment == {"CARGO_HOME": "/home/user/.cargo", "CARGO_TERM_PROGRESS_WHEN": "never"}
+    assert supplies.files == {
+        "/home/user/.cargo/config.toml": """[source.crates-io]
+replace-with = "groundup"
+
+[source.groundup]
+registry = "sparse+http://10.0.0.1:1/index/"
+
+[registries.groundup]
+index = "sparse+http://10.0.0.1:1/index/"
+
+[net]
+retry = 2
+
+[http]
+timeout = 900
+multiplexing = false
+"""
+    }

@@ -15,7 +15,7 @@ from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
 from groundup.registries.pypi.client import PyPIClient
 from groundup.registries.pypi.gateway import PyPIGateway
-from groundup.registries.pypi.pages import ACCEPTED
+from groundup.registries.pypi.pages import ACCEPTED, HTML_TYPE, JSON_TYPE
 from groundup.registries.server import ServerLimits
 from groundup.registries.settings import Credentials, Index, RegistrySettings
 from groundup.sandbox.protocol import SandboxSpec
@@ -277,3 +277,31 @@ async def test_a_guest_can_read_how_long_it_was_owed_answers(index: FakeIndex, r
     async with FakeProvider() as provider, PyPIGateway(registry) as attached:
         address = await attached.attach(await provider.open(SandboxSpec(workspace=Path())))
         assert f"http://{attached.owed_at}" == address.replace("/simple/", "/-/owed")
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (JSON_TYPE, JSON_TYPE),
+        (f"{HTML_TYPE}, text/html;q=0.5", HTML_TYPE),
+        ("text/html", "text/html"),
+        ("", "text/html"),
+    ],
+)
+async def test_a_page_says_which_form_it_has(
+    index: FakeIndex, registry: PyPIClient, accept: str, kind: str
+) -> None:
+    """As it was asked for; it can be kept for a while, but not for who asks for another form."""
+    index.add(make_wheel("demo", "1.0"))
+    async with guest(PyPIGateway(registry)) as client:
+        for _ in range(2):
+            page = await client.get("/simple/demo/", headers={"Accept": accept})
+            assert (page.status_code, page.headers["content-type"]) == (200, kind)
+            assert (page.headers["vary"], page.headers["cache-control"]) == ("Accept", "max-age=600")
+        assert registry.written.keys() == ({"demo"} if kind == JSON_TYPE else set())
+        for place, says in (
+            (f"/files/{'0' * 32}/demo-1.0-py3-none-any.whl", "no page of this gateway named such a file"),
+            ("/other", "nothing is here: ask for /simple/<project>/"),
+        ):
+            answer = await client.get(place)
+            assert (answer.status_code, answer.text.strip()) == (404, says)
