@@ -46,7 +46,7 @@ class _Reader:
                 if named in with_patterns and named is not None:
                     return [named]
         included = {
-            self._project.module(self._project.text(module, arguments(call).get(0)) or "")
+            self._project.module(self._project.text(module, _included_target(call)) or "")
             for module in with_patterns
             for call in module.nodes("call")
             if called(call).rpartition(".")[2] == "include"
@@ -94,9 +94,7 @@ class _Reader:
                 yield Route(method, "/" + whole.lstrip("/"), "django", module.path, line_of(call))
 
     def _included(self, module: Module, call: Node, prefix: str, depth: int) -> Iterator[Route]:
-        target = arguments(call).get(0, "arg")
-        if target is not None and target.type == "tuple" and target.named_children:
-            target = target.named_children[0]
+        target = _included_target(call)
         if target is None:
             return
         text = self._project.text(module, target) if target.type != "attribute" else None
@@ -161,6 +159,16 @@ class _Reader:
         return self._methods(module, inner, depth + 1)  # a view in a wrapper, such as csrf_exempt(view)
 
 
+def _included_target(call: Node) -> Node | None:
+    """Return what `include` takes in: alone, or the first of a pair with the application's name."""
+    target = arguments(call).get(0, "arg")
+    return (
+        target.named_children[0]
+        if target is not None and target.type == "tuple" and target.named_children
+        else target
+    )
+
+
 def _augmented(module: Module, name: str) -> Iterator[Node]:
     for node in module.nodes("augmented_assignment"):
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -215,7 +223,7 @@ def _resources(project: RouteProject, settings: Settings) -> Iterator[Route]:
     for name, (module, node) in (domain or {}).items():
         resource = _dictionary(project, module, node) or {}
         url = _setting(project, resource, "url") or name
-        path = "/" + join([*prefix, url.replace("<", "{").replace(">", "}")]).strip("/")
+        path = "/" + join([*prefix, from_angles(url)]).strip("/")
         collection = _methods(project, resource, "resource_methods") or _methods(
             project, settings, "RESOURCE_METHODS"
         )
