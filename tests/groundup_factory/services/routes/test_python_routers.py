@@ -245,3 +245,81 @@ def test_bottle_applications() -> None:
             """
         }
     ) == ["DELETE /tasks/{}", "GET /tasks", "POST /tasks", "PUT /tasks/{}"]
+
+
+_APP = "from flask import Flask, Blueprint\nfrom flask_restful import Api, Resource\nfrom shop import views\n"
+_FAST = "from fastapi import FastAPI, APIRouter\nfrom shop import views\n"
+_AIO = "from aiohttp import web\nfrom shop import views\n"
+_VIEWS = """
+    from flask.views import MethodView
+    class Users(MethodView):
+        def get(self): ...
+        def delete(self): ...
+    class Other:
+        def post(self): ...
+    def plain(): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (f"{_APP}app = Flask(__name__)\napp.add_url_rule('/a', 'name', views.plain)", ["GET /a"]),
+        (f"{_APP}app = Flask(__name__)\napp.add_url_rule('/a', methods=['PUT', 'get'])", ["GET /a", "PUT /a"]),
+        (f"{_APP}app = Flask(__name__)\napp.add_url_rule(rule='/a', view_func=views.Users.as_view('u'))",
+         ["DELETE /a", "GET /a"]),
+        (f"{_APP}app = Flask(__name__)\nv = views.Users.as_view('u')\napp.add_url_rule('/a', 'n', v)",
+         ["DELETE /a", "GET /a"]),
+        (f"{_APP}app = Flask(__name__)\napp.add_url_rule('/a', views.Users.as_view('u'))", ["GET /a"]),
+        (f"{_APP}app = Flask(__name__)\napp.add_url_rule('a')\napp.add_url_rule(unknown)\napp.add_url_rule('')",
+         ["GET /"]),
+        (f"{_APP}other.add_url_rule('')\nother.add_url_rule('/b')", ["GET /b"]),
+        (f"{_APP}api = Api(Flask(__name__))\napi.add_resource(views.Users, '/u', '/v/<int:x>')",
+         ["DELETE /u", "DELETE /v/{}", "GET /u", "GET /v/{}"]),
+        (f"{_APP}app = Flask(__name__)\nbp = Blueprint('b', __name__, url_prefix='/bp')\n"
+         "api = Api(bp, prefix='/api')\n"
+         "api.add_resource(views.Users, '/u')\napp.register_blueprint(bp)",
+         ["DELETE /bp/api/u", "GET /bp/api/u"]),
+        (f"{_APP}app = Flask(__name__)\nbp = Blueprint('b', __name__, url_prefix='/bp')\nbp.add_url_rule('/x')\n"
+         "app.register_blueprint(bp, url_prefix='/in')\napp.register_blueprint(bp)", ["GET /bp/x", "GET /in/x"]),
+        (f"{_APP}bp = Blueprint('b', __name__)\nbp.add_url_rule('/never')", []),
+        (f"{_APP}app = Flask(__name__)\nbp = Blueprint('b', __name__)\nbp.add_url_rule('/x')\n"
+         "for each in (bp,):\n    app.register_blueprint(each, url_prefix='/all')", ["GET /all/x"]),
+        ("from flask_restx import Api, Namespace\nns = Namespace('cats', path='/c')\nother = Namespace('dogs')\n"
+         "api = Api(prefix='/v1')\napi.add_namespace(ns)\napi.add_namespace(other)\n"
+         "api.add_namespace(ns, path='/again')\n"
+         "@ns.route('/<id>')\nclass Cat:\n    def get(self): ...\n    def put(self): ...\n"
+         "@other.route('/')\nclass Dog:\n    def post(self): ...\n",
+         ["GET /v1/again/{}", "GET /v1/c/{}", "POST /v1/dogs/", "PUT /v1/again/{}", "PUT /v1/c/{}"]),
+        (f"{_FAST}app = FastAPI()\nr = APIRouter(prefix='/r')\nr.add_api_route('/a', views.plain)\n"
+         "r.add_api_route('/b', endpoint=views.plain, methods=['POST'])\napp.include_router(r, prefix='/v')\n"
+         "@r.api_route('/c/{x:path}', methods=['GET', 'HEAD'])\ndef c(): ...\n@r.get('')\ndef d(): ...\n",
+         ["GET /v/r", "GET /v/r/a", "GET /v/r/c/{*}", "HEAD /v/r/c/{*}", "POST /v/r/b"]),
+        (f"{_FAST}app = FastAPI()\nsub = FastAPI()\n@sub.get('/x')\ndef x(): ...\napp.mount('/sub', sub)",
+         ["GET /sub/x"]),
+        (f"{_FAST}app = FastAPI()\napp.include_router(router=views.missing)\n@app.get\ndef x(): ...\n"
+         "@get('/y')\ndef y(): ...",
+         []),
+        (f"{_AIO}app = web.Application()\napp.router.add_route('get', '/a', h)\n"
+         "app.router.add_route('*', '/b', h)\n"
+         "app.router.add_route('BREW', '/c', h)\napp.router.add_post('/d', h)\n"
+         "app.router.add_view('/e', views.Other)\n"
+         "app.router.add_static('/f', h)", ["* /b", "GET /a", "POST /d", "POST /e"]),
+        (f"{_AIO}app = web.Application()\n"
+         "app.add_routes([web.get('/a', h), web.view('/b', views.Other), web.static('/c', p)])\n"
+         "web.put('/lost', h)", ["GET /a", "POST /b", "PUT /lost"]),
+        (f"{_AIO}app = web.Application()\nsub = web.Application()\nsub.router.add_get('/a', h)\n"
+         "app.add_subapp('/s', sub)", ["GET /s/a"]),
+        (f"{_AIO}app = web.Application()\nroutes = web.RouteTableDef()\n@routes.delete('/a/{{x}}')\ndef a(): ...\n"
+         "@routes.view('/v')\nclass V:\n    def patch(self): ...\n"
+         "app.add_routes(routes)", ["DELETE /a/{}", "PATCH /v"]),
+        (f"{_AIO}app = web.Application()\nr = app.router.add_resource('/r/{{x}}')\nr.add_route('PUT', h)\n"
+         "cors.add(app.router.add_resource('/s')).add_route('get', h)\nr.add_route('BREW', h)\n"
+         "none.add_route('PUT', h)",
+         ["GET /s", "PUT /r/{}"]),
+        ("def make(app):\n    @app.route('/x/<int:y>')\n    def x(): ...\n", ["GET /x/{}"]),
+    ],
+)  # fmt: skip
+def test_forms_of_declaring_a_route(code: str, expected: list[str]) -> None:
+    """Each way of a framework beside the usual one, and what declares nothing."""
+    assert routes({"main.py": code, "shop/views.py": _VIEWS}) == expected
