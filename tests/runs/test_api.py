@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import re
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
@@ -13,11 +15,11 @@ from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import Stage, Status
 from groundup.runs import api
-from groundup.runs.progress import AttemptEnded, Event, RunBegan, RunEnded, Warned
+from groundup.runs.progress import AttemptEnded, Event, RunBegan, RunEnded, Standing, Warned
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder, is_held
-from groundup.store.records import Predictions, References, RunConfiguration
-from tests.runs.configurations import QUICK, SUITE, TWO, Recorder, evaluation, oracle
+from groundup.store.records import ConfigFile, Predictions, References, Regraded, RunConfiguration
+from tests.runs.configurations import PROVIDER, QUICK, SUITE, TWO, Recorder, evaluation, oracle
 from tests.runs.toy import BEHAVIOUR
 
 Predict = Callable[[Mapping[str, str]], Predictions]
@@ -425,3 +427,129 @@ def test_a_resume_grades_again_what_does_not_fit(settings: Settings) -> None:
     assert RunFolder(folder).records().faults == ()
     (folder / "verdicts.jsonl").write_text("more " + verdicts.read_text())
     assert RunFolder(folder).records().faults
+
+
+def test_a_resume_keeps_what_the_last_start_promised(settings: Settings) -> None:
+    """No verdict out of the cache, the limit on money, and prices, until others are given."""
+    folder = api.NewRun(oracle(), QUICK.but(max_cost_usd=5.0, price="1:2"), settings, run_id="one").work().folder
+    asked: list[tuple[dict[str, object], tuple[object, ...]]] = [
+        ({}, (5.0, None, "1:2", True)),
+        ({"prices": "list"}, (5.0, "list", None, True)),
+        ({}, (5.0, "list", None, True)),
+        ({"price": "3:4"}, (5.0, None, "3:4", True)),
+        ({"max_cost_usd": 9.0, "use_cache": False}, (9.0, None, "3:4", False)),
+        ({"jobs": 1}, (9.0, None, "3:4", False)),
+    ]
+    for options, kept in asked:
+        api.Resumption(folder, QUICK.but(**options), settings).work()
+        last = RunFolder(folder).lock().starts[-1].options
+        assert tuple(last[name] for name in ("max_cost_usd", "prices", "price", "use_cache")) == kept
+    assert (last["jobs"], last["retry_delay_s"]) == (1, 0)
+    lock = folder / "lock.json"
+    lock.write_text(json.dumps({**json.loads(lock.read_text()), "starts": []}))
+    api.Resumption(folder, QUICK, settings).work()
+    (only,) = RunFolder(folder).lock().starts
+    assert (only.options["max_cost_usd"], only.options["use_cache"]) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("settled", "made", "interrupted", "ended"),
+    [(4, 0, False, (0, 0, 0)), (3, 0, False, (1, 0, 3)), (1, 3, False, (0, 3, 0)), (0, 3, True, (1, 3, 130))],
+)
+def test_how_a_run_ended(
+    settings: Settings, tmp_path: Path, settled: int, made: int, interrupted: bool, ended: tuple[int, ...]
+) -> None:
+    """What is pending has no submission either; who stopped it gets the shell's number."""
+    standing = Standing(total=4, settled=settled, running=0, made=made)
+    run = api.Run(tmp_path / "one", standing, interrupted, settings)
+    assert (run.pending, run.ungraded, run.exit_code) == ended
+    assert (run.id, os.fspath(run), run.interrupted) == ("one", str(tmp_path / "one"), interrupted)
+
+
+def test_a_run_shows_itself(settings: Settings) -> None:
+    """In a notebook and at a prompt."""
+    run = api.NewRun(oracle(), QUICK, settings, run_id="one").work()
+    assert repr(run) == f"<Run {', '.join(run.report.headlines())}; 0 attempts pending>"
+    assert run._repr_html_() == run.report._repr_html_()
+    assert {key.task: verdict.status for key, verdict in run.verdicts.items() if verdict} == {
+        "task-0000": Status.GRADED,
+        "task-0001": Status.GRADED,
+    }
+
+
+def test_what_is_refused_before_a_plan(settings: Settings) -> None:
+    """Names of runs, sandboxes and images come first; a plan may read every submission."""
+    never = oracle("tests.runs.nowhere:create")
+    with pytest.raises(UsageError, match="not a usable name"):
+        api.NewRun(never, QUICK, settings, run_id="../elsewhere").plan()
+    with pytest.raises(UsageError, match="unknown sandbox 'bubblewarp'; did you mean 'bubblewrap'"):
+        api.NewRun(never.but(sandbox="bubblewarp"), QUICK, settings).plan()
+    with pytest.raises(UsageError, match=r"there\.tar is not there"):
+        api.NewRun(never.but(sandbox=f"{PROVIDER}@./there.tar"), QUICK, settings).plan()
+    for image in ("./{task}.tar", "python:3.11"):
+        made = api.NewRun(oracle().but(sandbox=f"{PROVIDER}@{image}"), QUICK, settings).plan()
+        assert made.planned.tasks == ("task-0000", "task-0001")
+
+
+def test_a_run_of_this_name_is_refused_before_its_plan(settings: Settings) -> None:
+    """Whatever the plan would say; the folder for runs may hold anything else."""
+    api.NewRun(oracle(), QUICK, settings, run_id="one").work()
+    with pytest.raises(UsageError, match="one exists; finish it with `groundup resume "):
+        api.NewRun(oracle("tests.runs.nowhere:create"), QUICK, settings, run_id="one").work()
+    (settings.output.parent / "file").touch()
+    elsewhere = settings.but(output=settings.output.parent / "file")
+    with pytest.raises(UsageError, match="file is no folder; name another one with --output"):
+        api.NewRun(oracle("tests.runs.nowhere:create"), QUICK, elsewhere).work()
+
+
+def test_regradings_are_numbered(settings: Settings) -> None:
+    """From 1, without gaps that somebody left; they keep what was asked but for the cache and what is changed."""
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
+    asked = RunFolder(folder).config().configuration
+    for number in (1, 2):
+        again = api.regrading(folder, QUICK, settings, {"timeout_s": 3})
+        assert again.run_id == f"one-regrade-{number}"
+        assert again.configuration == asked.but(
+            submissions=Regraded(path=str(folder), subject=asked.subject), timeout_s=3
+        )
+        assert again.options == QUICK.but(use_cache=False)
+        (settings.output / f"one-regrade-{number}").mkdir()
+    assert api.regrading(folder, QUICK, settings, run_id="mine").run_id == "mine"
+    assert api.Resumption(folder, QUICK, settings).pending() == ((), 2)
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "then"),
+    [("bubblewrap", "bubblewrap"), ("docker@python:3.11", "docker@python:3.11"), ("nspawn", PROVIDER)],
+)
+def test_what_graded_elsewhere_is_graded_here(settings: Settings, sandbox: str, then: str) -> None:
+    """A sandbox that only another program has gives way to the one of this machine; others stay."""
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
+    config = RunFolder(folder).config()
+    configuration = config.configuration.but(sandbox=sandbox)
+    digest = ConfigFile.digest_for(configuration, config.planned, config.pinned, config.left_out)
+    changed = config.but(configuration=configuration, digest=digest)
+    (folder / "config.json").write_text(changed.model_dump_json())
+    assert api.regrading(folder, QUICK, settings).configuration.sandbox == then
+
+
+def test_a_wrong_value_is_told_by_its_key(settings: Settings) -> None:
+    """As is one of another kind."""
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
+    with pytest.raises(UsageError) as refused:
+        api.regrading(folder, QUICK, settings, {"attempts": 0})
+    assert str(refused.value).startswith("attempts: ")
+    with pytest.raises(
+        UsageError, match="unknown key of a run's configuration 'atempts'; did you mean 'attempts'"
+    ):
+        api.regrading(folder, QUICK, settings, {"atempts": 1})
+
+
+def test_names_of_runs_are_made_of_what_they_are(settings: Settings, predict: Predict) -> None:
+    """Suite, who made the submissions, model and time, in signs that a folder's name can have."""
+    given = predict({"task-0000": "pass"}).but(agent_name="my agent", model_name="provider/some model_7b.")
+    first = api.NewRun(evaluation(given), QUICK, settings).work().folder.name
+    assert re.fullmatch(r"toy-my-agent-provider-some-model-7b-\d{8}-\d{6}", first)
+    long = given.but(agent_name="a" * 90)
+    name = api.NewRun(evaluation(long), QUICK, settings).work().folder.name
+    assert re.fullmatch(r"toy-a{76}-\d{8}-\d{6}", name)

@@ -1,17 +1,30 @@
 """`runs.plan`: what is asked for is what is planned; a wrong name is answered with the right one."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pydantic import ValidationError
 
 from groundup.domain.errors import UsageError
+from groundup.domain.limits import EpisodeLimits, Feedback, Selection
 from groundup.domain.subjects import AttemptKey
+from groundup.episodes.records import EpisodeSpec
 from groundup.runs import api
-from groundup.runs.plan import RunOptions, left_out_notice, notices
+from groundup.runs.plan import RunOptions, RunPlan, left_out_notice, notices
+from groundup.runs.plan import changed as plan_differs
 from groundup.settings import Settings
-from groundup.store.records import Predictions, References, RunConfiguration
+from groundup.store.records import (
+    Begun,
+    ConfigFile,
+    Generated,
+    Predictions,
+    References,
+    RunConfiguration,
+    Served,
+)
 from groundup.suites.base import AtHand, Tables
 from groundup.suites.nl2repobench.suite import create
 from tests.runs.configurations import SUITE, TWO, evaluation, oracle
@@ -196,3 +209,217 @@ def test_folders_that_are_no_tasks_are_named_up_to_three(strays: str, said: list
     """And counted beyond these."""
     plan = SimpleNamespace(left_out=(), source=SimpleNamespace(strays=tuple(strays)))
     assert list(notices(cast(Any, plan))) == said
+
+
+def test_options_that_nobody_gives() -> None:
+    """One attempt at a time, cached, without any limit; each number has the least that makes sense."""
+    assert dict(RunOptions()) == {
+        "jobs": 1,
+        "memory_share": 0.8,
+        "retries": 2,
+        "retry_delay_s": 2.0,
+        "use_cache": True,
+        "time_s": None,
+        "keep": False,
+        "agent_jobs": None,
+        "generate_only": False,
+        "max_cost_usd": None,
+        "prices": None,
+        "price": None,
+        "model_concurrency": 64,
+        "model_timeout_s": None,
+        "model_patience_s": None,
+        "model_wait_s": 0.0,
+        "reuse_replies": False,
+        "workers": None,
+        "agents_on_nodes": False,
+    }
+    assert RunOptions.model_validate({"model_wait_s": "10m"}).model_wait_s == 600
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "too_little"),
+    [
+        ("jobs", 1, 0),
+        ("memory_share", 0.01, 0),
+        ("memory_share", 1, 1.01),
+        ("retries", 0, -1),
+        ("retry_delay_s", 0, -0.1),
+        ("time_s", 0.1, 0),
+        ("agent_jobs", 1, 0),
+        ("max_cost_usd", 0.01, 0),
+        ("model_concurrency", 1, 0),
+        ("model_timeout_s", 0.1, 0),
+        ("model_patience_s", 0, -0.1),
+        ("model_wait_s", 0, -0.1),
+    ],
+)
+def test_each_number_has_a_bound(name: str, least: float, too_little: float) -> None:
+    """The least is taken; what is beyond it is refused."""
+    assert getattr(RunOptions.model_validate({name: least}), name) == least
+    with pytest.raises(ValidationError):
+        RunOptions.model_validate({name: too_little})
+
+
+def test_what_decides_an_attempt_of_an_agent() -> None:
+    """All that the configuration says of it, and nothing of another task's."""
+    limits = EpisodeLimits(turns=3)
+    settings = {"temperature": 0.5}
+    generated = Generated(
+        agent="agent", model="m/n", model_settings=settings, limits=limits, feedback=Feedback.HIDDEN, rounds=2
+    )
+    key = AttemptKey(task="a", index=1)
+    pins = {
+        "suite": "1",
+        "grader version": "2",
+        "architecture": "3",
+        "submission agent": "4",
+        "task a": "5",
+        "task ba": "6",
+        "other": "7",
+    }
+    here = {name: pins[name] for name in ("suite", "grader version", "architecture", "submission agent", "task a")}
+
+    def asked(submissions: Generated | Served | References, timeout_s: float | None = None) -> EpisodeSpec:
+        configuration = RunConfiguration(suite="toy", submissions=submissions, timeout_s=timeout_s)
+        plan = SimpleNamespace(configuration=configuration, grader=SimpleNamespace(name="lax"), pinned=pins)
+        return RunPlan.episode(cast(Any, plan), key)
+
+    spec = asked(generated, 7)
+    assert (spec.suite, spec.task, spec.index, spec.grader, spec.pinned) == ("toy", "a", 1, "lax", here)
+    assert (spec.model_settings, spec.limits, spec.feedback) == (settings, limits, Feedback.HIDDEN)
+    assert (spec.rounds, spec.timeout_s, spec.own_tests) == (2, 7, False)
+    assert (spec.subject.agent, spec.subject.model) == ("agent", "m/n")
+    assert asked(generated.but(select=Selection.OWN_TESTS)).own_tests
+    served = asked(Served(agent="client", limits=limits))
+    assert (served.limits, served.model_settings, served.feedback) == (limits, {}, Feedback.SCORE)
+    reference = asked(References(which="oracle"))
+    assert (reference.limits, reference.rounds, reference.own_tests) == (EpisodeLimits(), 1, False)
+    assert (reference.feedback, reference.timeout_s) == (Feedback.SCORE, None)
+
+
+def test_a_sample_is_drawn_by_the_seed(settings: Settings) -> None:
+    """The configuration names it, so a resume has the same; a larger sample holds the smaller one."""
+
+    def sample(limit: int, seed: int = 0) -> tuple[str, ...]:
+        made = api.NewRun(oracle(SUITE), RunOptions(), settings, limit=limit, seed=seed).plan()
+        assert made.configuration.tasks == made.planned.tasks == tuple(made.tasks)
+        assert made.left_out == ()
+        return made.planned.tasks
+
+    three = sample(3)
+    assert (len(three), list(three)) == (3, sorted(three))
+    assert sample(3, seed=0) == three != sample(3, seed=1)
+    assert {*three} < {*sample(5)}
+    assert len(sample(50)) == 20
+    assert api.NewRun(oracle(SUITE), RunOptions(), settings).plan().configuration.tasks is None
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "there"),
+    [(1, 2, "there is 1 attempt of each task at most"), (2, 3, "there is 2 attempts of each task at most")],
+)
+def test_no_more_attempts_than_somebody_made(
+    settings: Settings, predict: Predict, held: int, asked: int, there: str
+) -> None:
+    """They would count 0. As many as there are, and fewer, are taken; a reference is made as often as asked."""
+    given = evaluation(predict({f"task-0000/{index}": "pass" for index in range(held)}))
+    assert api.NewRun(changed(given, attempts=held), RunOptions(), settings).plan().planned.attempts == held
+    with pytest.raises(UsageError) as refused:
+        api.NewRun(changed(given, attempts=asked), RunOptions(), settings).plan()
+    assert str(refused.value) == (f"-k {asked}: {there}, and grading one again makes no other; leave -k out")
+    assert api.NewRun(changed(oracle(), attempts=asked), RunOptions(), settings).plan().planned.attempts == asked
+
+
+def test_one_submission_is_of_one_task(settings: Settings, predict: Predict) -> None:
+    """Who hands in the submission of one task asks for no other."""
+    given = predict({"task-0001": "pass"})
+    one = Predictions(path=f"{given.path}/task-0001", task="task-0001")
+    made = api.NewRun(evaluation(one), RunOptions(), settings).plan()
+    assert (made.planned.tasks, made.left_out) == (("task-0001",), ())
+
+
+def test_what_is_excluded_is_not_told_of(settings: Settings) -> None:
+    """The notice is about what somebody could miss."""
+    nothing = changed(oracle("tests.runs.toy:create_lacking"), submissions=References(which="nop"))
+    made = api.NewRun(nothing, RunOptions(), settings).plan()
+    assert made.left_out == ("task-0002",)
+    (told,) = notices(made)
+    assert told == "1 task cannot be graded yet and is left out, such as task-0002; see `groundup tasks toy`"
+    made = api.NewRun(changed(nothing, exclude=("task-0002",)), RunOptions(), settings).plan()
+    assert (made.left_out, list(notices(made))) == ((), [])
+    made = api.NewRun(changed(nothing, exclude=("late",)), RunOptions(), settings).plan()
+    assert (made.planned.tasks, made.left_out) == (("task-0000",), ())
+    several = api.NewRun(oracle("tests.runs.toy:create_lacking"), RunOptions(), settings).plan()
+    assert list(notices(several)) == [
+        "2 tasks of toy cannot be graded yet or have no oracle and are left out, such as task-0000; "
+        "see `groundup tasks toy`"
+    ]
+
+
+def test_refusals_of_a_plan_in_full(settings: Settings) -> None:
+    """Each names what is wrong and what to do."""
+    lacking = oracle("tests.runs.toy:create_lacking")
+    nothing = changed(lacking, submissions=References(which="nop"))
+    for configuration, said in (
+        (
+            changed(oracle(), exclude=("task-0000", "task-0001")),
+            f"no task of {TWO} is left to do; check --tasks and --exclude",
+        ),
+        (
+            oracle("tests.runs.toy:create_empty"),
+            "no task of toy can be graded with what is at hand; fetch its data with `groundup data pull toy`",
+        ),
+        (
+            changed(lacking, tasks=("task-0000",)),
+            "toy has no oracle for task-0000; leave --tasks out to run those that have one, or hand in a solution "
+            "of your own with `groundup evaluate`",
+        ),
+        (
+            changed(nothing, tasks=("task-0001", "task-0002")),
+            "task-0002 has no recipe; make one; or leave it out with `--exclude task-0002`",
+        ),
+        (changed(nothing, tasks=("late",), exclude=("task-0001",)), "task-0002 has no recipe; make one"),
+        (
+            changed(oracle(), submissions=References(which="orakle")),
+            "unknown agent 'orakle'; did you mean 'oracle'? There are nop, oracle",
+        ),
+        (
+            changed(oracle(), submissions=Generated(agent="oneshot", model="m/n")),
+            "this machine has no specification of task-0000, which an agent needs; fetch it with "
+            "`groundup data pull toy`",
+        ),
+    ):
+        with pytest.raises(UsageError) as refused:
+            api.NewRun(configuration, RunOptions(), settings).plan()
+        assert str(refused.value) == said
+
+
+def test_what_differs_from_an_earlier_plan(settings: Settings) -> None:
+    """Fields of the configuration first, then all that is pinned, each once and by name."""
+    plan = api.NewRun(oracle(), RunOptions(), settings).plan()
+    earlier = ConfigFile(
+        run_id="one",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        suite_name="toy",
+        grader="strict",
+        configuration=plan.configuration,
+        planned=plan.planned,
+        pinned=plan.pinned,
+        digest="",
+    )
+    assert plan_differs(earlier, plan, plan.pinned) == []
+    fewer = plan.planned.but(tasks=("task-0000",))
+    assert plan_differs(earlier, plan._replace(planned=fewer), plan.pinned) == ["tasks"]
+    more = plan.planned.but(attempts=2)
+    assert plan_differs(earlier, plan._replace(planned=more), plan.pinned) == ["attempts"]
+    asked = plan._replace(configuration=plan.configuration.but(attempts=2, timeout_s=3.0), planned=more)
+    assert plan_differs(earlier, asked, plan.pinned) == ["attempts", "timeout_s"]
+    assert plan_differs(earlier.but(grader="lax"), plan, plan.pinned) == ["grader"]
+    others = {name: pin for name, pin in plan.pinned.items() if name != "suite"} | {
+        "architecture": "z",
+        "new": "1",
+    }
+    assert plan_differs(earlier, plan, others) == ["architecture", "new", "suite"]
+    begun = Begun(tasks=plan.planned.tasks, attempts=5, listed=())
+    assert plan_differs(earlier.model_copy(update={"planned": begun}), plan, plan.pinned) == []

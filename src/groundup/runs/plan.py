@@ -230,7 +230,9 @@ def left_out_notice(plan: RunPlan) -> str:
     """Return a sentence about the tasks that a run leaves out because they lack what it needs."""
     lack, number = "cannot be graded yet", len(plan.left_out)
     referenced = AtHand.of(plan.suite).referenced()
-    if isinstance(plan.source, ReferenceSource) and len(referenced) < len(plan.suite.by_name()):
+    if plan.configuration.submissions == References(which="oracle") and len(referenced) < len(
+        plan.suite.by_name()
+    ):
         lack += " or have no oracle" if number > 1 else " or has no oracle"
     are = f"{number} tasks of {plan.suite.name} {lack} and are" if number > 1 else f"1 task {lack} and is"
     return f"{are} left out, such as {plan.left_out[0]}; see `groundup tasks {plan.suite.name}`"
