@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from groundup.workflows.commands import commands_of, needed_programs
 from groundup.workflows.endings import is_empty_harness, swallows
@@ -26,7 +27,7 @@ from tests.workflows.test_meanings import told as meaning_told
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = json.loads(Path(__file__).with_name("cases.json").read_text(encoding="utf-8"))
-MATRIX = {
+MATRIX: dict[str, JsonValue] = {
     "os": "Ubuntu",
     "n": 3,
     "f": 1.5,
