@@ -1,12 +1,22 @@
-"""What is read of hidden Java tests: each request with what it is made of and gives, and what tests wait for.
+"""What is read of hidden Java tests: requests, what tests wait for, who runs which test, and where each may end.
 
-`python -m tests.grading.java.test_golden` writes golden/requests.txt anew: read what changed.
+`python -m tests.grading.java.test_golden` writes golden/requests.txt and hidden.txt anew: read what changed.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from groundup.grading.guesses import RequestsOfTest, SentRequest
+from groundup.grading.java.hidden import (
+    ending_tests,
+    heirs,
+    named_tests,
+    outer_classes,
+    sources,
+    varied_tests,
+    with_ends,
+)
 from groundup.grading.java.placing import java_tests
 from groundup.grading.java.requests import BrokenOff, JavaTests, java_path
 from tests.grading.java.test_requests import API_TEST, BASE, ORDERED
@@ -117,5 +127,67 @@ def test_java_tests_are_read_as_ever() -> None:
     assert "\n".join(_all()) + "\n" == GOLDEN.read_text(encoding="utf-8")
 
 
+HIDDEN = GOLDEN.parent / "hidden.txt"
+PORT = """package port;
+abstract class Base<T> extends lib.Other<Map<String, T>> implements Odd, port.Even<T> {
+    @Test void kept() { run(() -> { return 1; }); }
+    @Test void over() { return; }
+    @Nested class Inner { @Test void inside() { if (x) { return; } done(); } }
+    class Plain { @Test void never() { } }
+}
+interface Even<T> { @Test default void even() { new A() { int f() { return 2; } }; } @Test void bodiless(); }
+class NorthTest extends Base<String> { @Override @Test void over() { } void helper() { } }
+class SouthTest extends NorthTest implements Even<Integer> {
+    @TestFactory List<T> made() { return all(); }
+    @RepeatedTest(2) void often() { }
+    @org.junit.Test @Disabled void off() { }
+    @Test @Disabled("late") void later() { }
+    @Test int number() { throw new E(); }
+    enum Kind { ONE; @Test void odd() { class L { int g() { return 3; } } } }
+    record Pair(int a) { @Test void paired() { } }
+    @ParameterizedClass static class Many { @Test void each() { } @Nested class Deep { @Test void deep() { } } }
+}
+"""
+ALONE = (
+    "@ClassTemplate class AloneTest { @Test public void one() { } @Test void one(int x) { } @Test void two() { } }"
+)
+
+
+def _hidden() -> Iterator[str]:
+    for name, texts in (("port", {"p/Port.java": PORT, "Alone.java": ALONE}), ("boats", FILES)):
+        found = {place: text.encode() for place, text in texts.items()}
+        named = named_tests(found)
+        yield f"##### {name}"
+        yield from named
+        yield f"varied {sorted(varied_tests(found))}"
+        yield f"ending {sorted(ending_tests(found))}"
+        yield f"heirs {heirs(found)}"
+        yield f"outer {outer_classes(named, {})}, with heirs {outer_classes(named, heirs(found))}"
+        fails = {test: number % 2 == 0 for number, test in enumerate(named) if number % 5}
+        for place, text in with_ends(found, fails, named[1::3]).items():
+            yield f"##### {place}"
+            yield re.sub(
+                r'assertNotSame\("(\w{6})", "(\w{6})"\);|if \("(\w{6})"\.equals\("(\w{6})"\)\) throw null;',
+                lambda one: "FAILS;" if (one[1] or one[3]) == (one[2] or one[4]) else "MAY PASS;",
+                text.decode(),
+            )
+
+
+def test_who_runs_hidden_tests_is_read_as_ever() -> None:
+    """Names, classes that inherit, those that come to their end, and where one more expectation is put."""
+    assert "\n".join(_hidden()) + "\n" == HIDDEN.read_text(encoding="utf-8")
+
+
+def test_only_java_files_of_a_folder_are_sources(tmp_path: Path) -> None:
+    """In the order of their places; a folder that is called like one is none."""
+    for name in ("b/B.java", "A.java", "b/notes.txt", "C.java.bak"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "D.java").mkdir()
+
+    assert [*sources(tmp_path).items()] == [("A.java", b"A.java"), ("b/B.java", b"b/B.java")]
+
+
 if __name__ == "__main__":
+    HIDDEN.write_text("\n".join(_hidden()) + "\n", encoding="utf-8")
     GOLDEN.write_text("\n".join(_all()) + "\n", encoding="utf-8")

@@ -38,7 +38,7 @@ def test_tests_are_named_by_class_and_method() -> None:
     """Qualified annotations and nested classes count; helpers and disabled tests do not."""
     named = named_tests({"java/NotesTest.java": SUITE})
     assert named == ("demo.NotesTest#adds", "demo.NotesTest#says", "demo.NotesTest$Inner#holds")
-    assert outer_classes(named) == ("demo.NotesTest",)
+    assert outer_classes(named, {}) == ("demo.NotesTest",)
 
 
 def test_tests_that_can_only_pass_at_their_end_are_known() -> None:

@@ -250,12 +250,10 @@ def _may_return(method: Node) -> bool:
     return False
 
 
-def outer_classes(
-    tests: Collection[str], inherited: Mapping[str, tuple[str, ...]] | None = None
-) -> tuple[str, ...]:
+def outer_classes(tests: Collection[str], inherited: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Return the outermost classes that run *tests*, in their order; *inherited*: as `heirs` says."""
     outer = dict.fromkeys(test.partition("#")[0].partition("$")[0] for test in tests)
-    return tuple(dict.fromkeys(one for name in outer for one in (inherited or {}).get(name, (name,))))
+    return tuple(dict.fromkeys(one for name in outer for one in inherited.get(name, (name,))))
 
 
 def _test_methods(root: Node) -> Iterator[Node]:
