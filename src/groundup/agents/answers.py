@@ -256,7 +256,7 @@ def heading_path(line: str) -> str | None:
     found = _HEADING.match(plain)
     if found is not None and not (found["told"] and not _DECORATED.match(plain)):
         path = found["path"]
-        for opens, closes in ("__", "[]"):  # in italics, in brackets
+        for opens, closes in ("__", "__", "[]"):  # in italics, in bold, in brackets
             path = path[1:-1] if path.startswith(opens) and path.endswith(closes) else path
         is_path = _looks_like_path(path.rstrip(".")) or path in _WITHOUT_ENDING
         if is_path and (found["label"] is None or _LABEL.search(found["label"])):

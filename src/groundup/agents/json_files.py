@@ -107,10 +107,10 @@ def _joined(value: object) -> str | None:
 def _take_entry(key: str, value: object, found: FoundFiles) -> None:
     if looks_like_file(key) and (content := _joined(value)) is not None:
         found.add(key, content)
+    elif isinstance(value, dict) and _is_folder(key, value):  # before files: a folder's folder looks like one
+        take_json({f"{key}/{name}": inner for name, inner in value.items()}, found)
     elif isinstance(value, dict) and looks_like_file(key):
         take_json({**value, "path": key}, found)
-    elif isinstance(value, dict) and _is_folder(key, value):
-        take_json({f"{key}/{name}": inner for name, inner in value.items()}, found)
     elif key in ("arguments", "parameters", "input") and isinstance(value, str) and not is_patch(value):
         take_json(parsed_json(value), found)
     else:

@@ -63,7 +63,7 @@ def read_reply(reply: ChatReply, read: Read = lambda _: None) -> ReadReply:
         form(text, found)
         if found.files:
             return ReadReply(ReplyKind.FILES, found.files, tuple(found.problems))
-    return ReadReply(_kind(text, reply, found), {}, tuple(found.problems))
+    return ReadReply(_kind(text, reply, found), {}, tuple(dict.fromkeys(found.problems)))
 
 
 def _kind(text: str, reply: ChatReply, found: FoundFiles) -> ReplyKind:
