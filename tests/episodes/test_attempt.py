@@ -289,8 +289,11 @@ async def test_points_lost_for_want_of_a_registry_are_no_one_s(
     )
 
 
-async def test_a_verdict_is_given_once_where_a_cache_keeps_it(tmp_path: Path) -> None:
+async def test_a_verdict_is_given_once_where_a_cache_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same submission is not graded again; another repetition, time limit or submission is."""
+    monkeypatch.setattr(Grading, "code", lambda self: "sha256:0")  # which reads hundreds of files
     theatre, cache = Theatre(tmp_path), VerdictCache(tmp_path / "verdicts", pytest.fail)
     plain = theatre.grading(an_episode())
     for number, (grading, word, cached) in enumerate(
@@ -493,7 +496,7 @@ def test_what_decides_an_attempt_is_pinned() -> None:
         def told_of_grading(self, task: Task) -> str:
             return self.told
 
-    suite = Telling(1)
+    suite = Telling(1, written=True)
     (task,), grader = suite.tasks(), suite.graders()["lax"]
     of_grader = {"grader of task-0000": digest_of(grader.identity(task))}
     assert suite_pins(suite, grader) == {
@@ -511,6 +514,7 @@ def test_what_decides_an_attempt_is_pinned() -> None:
         "agent environment of task-0000": digest_of(suite.environment),
         "told of grading of task-0000": digest_of("By hand."),
     }
+    assert task.digest != task.graded_digest
     suite.original, suite.environment, suite.told = None, None, ""
     assert task_pins(ToySuite(1), grader, task, is_read=True) == {"task task-0000": task.digest, **of_grader}
     assert task_pins(suite, grader, task, is_read=True).keys() == {

@@ -1,5 +1,6 @@
 """Which sandbox, builder, image and programs a run has, and every sentence about those that it cannot have."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from groundup.domain.errors import (
     TaskError,
     UsageError,
 )
+from groundup.domain.inventory import Inventory
 from groundup.domain.tasks import Task
 from groundup.environments.layers import LayerStore
 from groundup.episodes.backends import BUILDERS, SANDBOXES, Backends, Images, backends, named, opened_context
@@ -245,12 +247,18 @@ async def test_one_image_for_all_is_the_pinned_one(settings: Settings, monkeypat
     assert opened == ["a", "id", None, None, "b"]
 
 
-async def test_programs_of_agents_are_listed_by_base(settings: Settings) -> None:
+async def test_programs_of_agents_are_listed_by_base(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine's, the listed ones, or none where a container's image decides."""
+    ours, listed = (Inventory(origin=name, digest="sha256:0", programs={}) for name in ("ours", "listed"))
+    monkeypatch.setattr(inventory, "host_inventory", lambda: ours)  # which asks hundreds of programs
+    monkeypatch.setattr(inventory, "listed_inventory", lambda: listed)
     async with backends(settings.sandbox, settings) as held:
-        assert held.inventory() == inventory.host_inventory()
+        assert (held.base, held.inventory()) == ("host", ours)
     async with backends(settings.sandbox, settings.but(agent_base="listed")) as held:
-        assert held.inventory() == inventory.listed_inventory()
+        assert (held.base, held.inventory()) == ("listed", listed)
+    unpacked = replace(held, images=Images("{task}", {}, unpacked=True))
+    assert unpacked.inventory() == listed
+    assert replace(held, images=Images("a", {})).inventory() is None
 
 
 def test_what_ships_is_found_by_name() -> None:

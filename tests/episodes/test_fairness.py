@@ -218,8 +218,9 @@ async def test_two_gradings_that_agree_test_by_test_are_a_verdict(lost: Graded) 
         (graded(0), graded(1)),
         (UNNAMED, UNNAMED),
         (graded(1, by_time=True), graded(0)),
+        (UNNAMED.but(verdict=UNNAMED.verdict.but(by_time=True)), UNNAMED),
     ],
-    ids=["two stories", "time, and no test named", "once a limit"],
+    ids=["two stories", "time, and no test named", "once a limit", "once a limit, and no test named"],
 )
 async def test_what_load_decides_twice_is_no_one_s_zero(first: Graded, again: Graded) -> None:
     """Two stories, or two of time that name no test, on a starved machine are a failure of infrastructure."""
@@ -243,6 +244,12 @@ async def test_who_did_not_get_the_time_of_a_limit_is_not_judged_by_it(
             await graded_unless_starved(gradings.grade)
 
 
+MORE = graded(1).but(
+    tests=(*graded(1).tests, TestResult(id="three", outcome="failed", expected=False, message="timeout"))
+)
+"""With a test that nobody expects."""
+
+
 @pytest.mark.parametrize(
     ("said", "starved", "again"),
     [
@@ -254,6 +261,8 @@ async def test_who_did_not_get_the_time_of_a_limit_is_not_judged_by_it(
         (graded(1, message="it timed out"), 0.333, False),
         (UNNAMED, 0.334, True),
         (graded(2, message="it timed out"), 0.9, False),
+        (graded(2), 0.1, False),
+        (MORE, 0.5, False),
     ],
 )
 async def test_from_which_load_on_a_grading_is_doubted(said: Graded, starved: float, again: bool) -> None:

@@ -239,6 +239,20 @@ async def test_an_interrupted_round_begins_with_what_was_kept(tmp_path: Path) ->
     ]
 
 
+async def test_two_kept_rounds_are_counted_and_not_played_again(tmp_path: Path) -> None:
+    """Scores come in their order, and each round has a scratch folder of its own."""
+    sink = MemorySink(tmp_path / "tree")
+    for number in (0, 1):
+        (tmp_path / f"try-{number}").mkdir()
+        result = await played(tmp_path, sink, ["fail", "half", "pass down"], number)
+    assert result.submission is not None
+    assert result.submission.effort is not None
+    assert result.submission.effort.rounds == (0.0, 0.5)
+    assert [step[1] for step in told_by(sink) if step[0] == "round began"] == [1, 2, 3, 3]
+    assert (tmp_path / "try-1" / "scratch" / "round-3").is_dir()
+    assert not (tmp_path / "try-1" / "scratch" / "round-2").exists()
+
+
 def test_turns_are_counted_through_all_rounds() -> None:
     """Agents count from 1 in each; steps without a turn stay as they are."""
     kept: list[dict[str, JsonValue]] = []

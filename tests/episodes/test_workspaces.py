@@ -69,6 +69,9 @@ def test_seeds_are_written_once(tmp_path: Path) -> None:
     (seeds / "more").write_text("")
     assert workspace.seeds() == seeds
     assert _files(seeds) == ["behaviour", "folder/other", "more"]
+    (tmp_path / "other").mkdir()
+    bare = Workspace(ToySuite(), Task(id="t", suite="s", instruction=""), tmp_path / "other")
+    assert list(bare.seeds().iterdir()) == []
 
 
 def test_a_history_that_is_a_link_goes_and_what_it_names_stays(tmp_path: Path) -> None:

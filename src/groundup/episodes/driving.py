@@ -173,7 +173,7 @@ async def open_episode(
 
     def begun() -> Trajectory:
         remove_tree(folder)
-        folder.mkdir(parents=True)
+        folder.mkdir()
         episode.prepare()
         return closing.enter_context(kept.trajectory())
 

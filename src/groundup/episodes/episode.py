@@ -53,7 +53,7 @@ class Workspace:
             self._seeded = entry_digests(self.path)
 
     def keep(self, destination: Path) -> None:
-        """Copy all that is there into the empty folder *destination*. Raises `SubmissionError` beyond limits."""
+        """Copy all that is there into *destination*, absent or empty. Raises `SubmissionError` beyond limits."""
         copy_tree(self.path, destination)
 
     def begin_with(self, kept: Path) -> None:
@@ -103,15 +103,8 @@ class Workspace:
 def _remove_histories(tree: Path) -> None:
     """Remove what Git knows of a seeded repository: an original's history has what its seeds leave out."""
     for folder, folders, files in os.walk(tree):
-        if ".git" in files:
-            (Path(folder) / ".git").unlink()
-        if ".git" in folders:
-            folders.remove(".git")
-            place = Path(folder) / ".git"
-            if place.is_symlink():
-                place.unlink()
-            else:
-                remove_tree(place)
+        if ".git" in (*folders, *files):
+            remove_tree(Path(folder) / ".git")
 
 
 class Episode:
@@ -216,7 +209,6 @@ class Episode:
 
         scratch = self._context.scratch / "own-tests"
         copy = scratch / "workspace"
-        copy.mkdir(parents=True)
         await in_thread(self._workspace.keep, copy)
         try:
             return await run_own_tests(replace(context, workspace=copy, scratch=scratch))
