@@ -225,9 +225,14 @@ def _goes_on(handler: ast.ExceptHandler) -> bool:
     """Whether a handler takes failed assertions and goes on; who asks for what it notes is a check of its own."""
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     names = {"" if one is None else ast.unparse(one).rpartition(".")[2] for one in caught}
+    direct = [part.value for part in handler.body if isinstance(part, ast.Expr)]
     return not names.isdisjoint(_CATCHES_ALL) and not any(
         isinstance(node, ast.Raise | ast.Assert | ast.Return)
-        or (isinstance(node, ast.Call) and ast.unparse(node.func) in _LEAVES)
+        or (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) in _LEAVES
+            and (_is_check(node) or node not in direct)  # `sys.exit(0)` goes on; what is asked before it, may not
+        )
         for part in handler.body
         for node in ast.walk(part)
     )
@@ -236,7 +241,7 @@ def _goes_on(handler: ast.ExceptHandler) -> bool:
 # JavaScript
 
 
-_FAILS = re.compile(r"\bthrow\b|\b[eE]xit\w*\b|\breject|\breturn\s+[^;}\s]|Fail|abort")
+_FAILS = re.compile(r"\bthrow\b|\b[eE]xit\w*\b(?!\(\s*0?\s*\)|\s*=\s*0\b)|\breject|\breturn\s+[^;}\s]|Fail|abort")
 """What a handler does that does not simply go on; what it notes may be a check elsewhere."""
 _JS_CHECK = re.compile(
     r"(?:^|\.)(?:assert|ok|[sS]trictEqual|(?:not)?(?:[dD]eep)?(?:Strict)?[eE]qual|fail|expect|execSync|execFileSync)$"
