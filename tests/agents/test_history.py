@@ -153,3 +153,37 @@ def test_edits_are_exact() -> None:
         assert edited(before, edits_between(before, after)) == after
     before, after = "x\n" * 3000, "y\n" * 3000 + "x\n"
     assert edited(before, edits_between(before, after)) == after
+
+
+@pytest.mark.parametrize(("number", "more"), [(200, False), (201, True)])
+def test_a_step_says_that_there_is_more_only_where_there_is(told: Told, number: int, more: bool) -> None:
+    """As many as a step holds are all."""
+    for at in range(number):
+        (told.place / f"{at:03}.txt").write_text("x")
+    assert len(told.turn(1)) == 200
+    assert told.steps[0].get("more", False) is more
+
+
+def test_of_one_attempt_so_much_is_kept(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts, edits and what seeds had count; what is beyond is told of by its size."""
+    monkeypatch.setattr(history, "KEPT_CHARACTERS", 30)
+    (told.place / "a.txt").write_text("x" * 10)
+    (told.place / "docs" / "spec.md").write_text("one\ntwo\nfour\n")  # 14 characters before, and an edit of 5
+    told.turn(1)
+    (told.place / "b.txt").write_text("y")
+    told.turn(2)
+    (told.place / "c.txt").write_text("z")
+    told.turn(3)
+    files = [(one.path, one.text, one.left_out, one.bytes) for at in (1, 2) for one in _changes(told, at)]
+    assert files == [("b.txt", "y", None, None), ("c.txt", None, "more than is kept of one attempt", 1)]
+    assert Texts(told.steps).characters == 30
+    assert [(one.path, one.before, one.text) for one in _changes(told, 0)] == [
+        ("a.txt", None, "x" * 10),
+        ("docs/spec.md", "one\ntwo\nthree\n", None),
+    ]
+
+
+def _changes(told: Told, at: int) -> tuple[history.FileChange, ...]:
+    changes = history.changes_of(told.steps[at])
+    assert changes is not None
+    return changes.files

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 from pydantic import JsonValue
 
 from groundup.agents import history, loop, tools, workspace
-from groundup.agents.leak_watch import LeakWatch
+from groundup.agents.leak_watch import LeakWatch, _texts
 from groundup.trees.fingerprints import Fingerprint
 from tests.agents.fakes import Memory, says
 
@@ -84,3 +85,54 @@ def test_earlier_tries_count() -> None:
     watch.append("workspace", files=3)
     watch.append("workspace", files=[3, {"edits": [3]}])
     assert watch.found == "turn 3: results of tools hold 100% of the original"
+
+
+@pytest.mark.parametrize(
+    ("kind", "turn", "fields", "texts"),
+    [
+        ("result", 0, {"content": "a"}, [("read", "a")]),
+        ("result", 3, {}, [("read", "")]),
+        ("message", 0, {"role": "user", "content": "the task"}, []),
+        ("message", 2, {"role": "user", "content": "a"}, [("read", "a")]),
+        ("message", 2, {"role": "tool", "content": "a"}, [("read", "a")]),
+        ("message", 2, {"role": "assistant", "content": "a"}, []),
+        ("reply", 1, {"message": {"content": "a"}}, [("recited", "a")]),
+        ("reply", 1, {"message": {"content": None, "tool_calls": None}}, [("recited", "")]),
+        ("reply", 1, {"message": "a"}, []),
+        ("reply", 1, {}, []),
+        (
+            "reply",
+            1,
+            {"message": {"tool_calls": [{"arguments": '{"a": "x", "b": 1, "c": "y"}'}, 3, {"arguments": None}]}},
+            [("recited", ""), ("recited", "x\ny"), ("recited", "")],
+        ),
+        (
+            "reply",
+            1,
+            {"message": {"tool_calls": [{"arguments": "not json"}]}},
+            [("recited", ""), ("recited", "not json")],
+        ),
+        (
+            "reply",
+            1,
+            {"message": {"tool_calls": [{"arguments": '"text"'}]}},
+            [("recited", ""), ("recited", "text")],
+        ),
+        ("reply", 1, {"message": {"tool_calls": [{"arguments": "[1]"}]}}, [("recited", ""), ("recited", "")]),
+        ("workspace", 1, {"files": [{"text": "a"}, 3, {"text": None}]}, [("fetched", "a"), ("fetched", "")]),
+        (
+            "workspace",
+            1,
+            {"files": [{"edits": [{"text": "a"}, 3, {"text": None}, {}]}]},
+            [("fetched", ""), ("fetched", "a"), ("fetched", ""), ("fetched", ""), ("fetched", "")],
+        ),
+        ("workspace", 1, {"files": [{"edits": "a"}]}, [("fetched", "")]),
+        ("workspace", 1, {"files": 3}, []),
+        ("other", 1, {"content": "a", "files": [], "message": {}}, []),
+    ],
+)
+def test_where_each_text_of_a_step_came_from(
+    kind: str, turn: int, fields: dict[str, JsonValue], texts: list[tuple[str, str]]
+) -> None:
+    """What tools return is read, what a model writes is recited, what else lies in a file was fetched."""
+    assert [*_texts(kind, fields, turn)] == texts

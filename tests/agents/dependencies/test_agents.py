@@ -10,7 +10,12 @@ from pydantic import JsonValue
 
 from groundup.agents.answers import fenced
 from groundup.agents.base import Agent, EpisodeLimits
-from groundup.agents.dependencies.agents import create_all_in_one, create_file_iterate, create_imports_only
+from groundup.agents.dependencies.agents import (
+    _structure,
+    create_all_in_one,
+    create_file_iterate,
+    create_imports_only,
+)
 from groundup.domain.conversations import ChatReply, ChatRequest
 from groundup.domain.errors import TaskError, UsageError
 from groundup.domain.subjects import Outcome
@@ -305,3 +310,33 @@ def test_a_folder_without_prompts_is_refused(tmp_path: Path, published: str) -> 
     place.write_text(PROMPTS.replace("{src_section}", "{other}"))
     with pytest.raises(UsageError, match="does not hold the publishers' prompts"):
         create_all_in_one({"prompts": published})
+
+
+def test_the_structure_of_a_project(tmp_path: Path) -> None:
+    """Folders before files in order of walking, each by name; nothing that is hidden."""
+    for place in ("b.txt", "a.txt", ".env", "src/z.rs", "src/.x", "src/deep/y.rs", "docs/r.md", ".git/config"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("")
+    assert _structure(tmp_path).split("\n") == [
+        *("./", "  a.txt", "  b.txt", "  docs/", "    r.md", "  src/", "    z.rs", "    deep/", "      y.rs"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["file_template", "task_information_template", "merge_build_files_task"])
+@pytest.mark.parametrize("part", ["{unheard_of}", "{0}", "{"])
+def test_prompts_that_ask_for_what_nothing_fills_in_are_refused(published: str, name: str, part: str) -> None:
+    """Before anything is asked."""
+    place = Path(published) / "dibench/prompt.py"
+    place.write_text(f"{place.read_text()}\n{name} = {part!r}\n")
+    with pytest.raises(UsageError, match="does not hold the publishers' prompts: "):
+        create_imports_only({"prompts": published})
+
+
+async def test_published_prompts_show_the_whole_code(tmp_path: Path, repository: Path, published: str) -> None:
+    """To who asks once for all, in their form."""
+    model = FakeModel([says("Cargo.toml\n```\nnew = 1\n```\n")])
+    await create_all_in_one({"prompts": published}).attempt(agent_context(tmp_path, model, task=rust_task()))
+    question = model.requests[0].messages[1].content
+    assert "secret_of_main" in question
+    assert question.startswith("INSTRUCTION\n./\n")
+    assert (repository / "Cargo.toml").read_text() == "new = 1\n"
