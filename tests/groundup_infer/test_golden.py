@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from groundup_infer.csharp_files import csharp_imports
 from groundup_infer.inference import INFERERS
+from groundup_infer.javascript_inference import javascript_imports
 from groundup_infer.python_candidates import collect
+from groundup_infer.python_imports import cython_imports, oldest_python, python_imports
 from groundup_infer.python_inference import weights
 from groundup_infer.records import Inference, InferredDependency
+from groundup_infer.rust import rust_imports
 from tests.groundup_infer.test_csharp import SHOP
 from tests.groundup_infer.test_python_inference import PACKAGE
 from tests.groundup_infer.test_rust import CARGO
@@ -72,6 +76,8 @@ FURTHER: dict[str, dict[str, str]] = json.loads(
     Path(__file__).with_name("further.json").read_text(encoding="utf-8")
 )
 """By the name of the golden file, which begins with the language."""
+SOURCES: dict[str, list[str]] = json.loads(Path(__file__).with_name("sources.json").read_text(encoding="utf-8"))
+"""Small files by their ending."""
 
 
 def told(found: Inference) -> str:
@@ -126,6 +132,35 @@ def all_told(name: str) -> str:
     return told(inferred(language, files)) + (laid_out(files) if language == "python" else "")
 
 
+def imports_told(suffix: str) -> str:
+    """Return all that is read of the small files with an ending."""
+    return "".join(f"{source[:600]!r}\n  {_plain(_read(suffix, source.encode()))}\n" for source in SOURCES[suffix])
+
+
+def _read(suffix: str, source: bytes) -> object:
+    if suffix in (".py", ".pyx"):
+        read = python_imports if suffix == ".py" else cython_imports
+        return [*read(source), oldest_python([source])]
+    if suffix in (".cs", ".fs", ".vb", ".razor"):
+        return csharp_imports(source, suffix)
+    return rust_imports(source) if suffix == ".rs" else javascript_imports(source, suffix)
+
+
+def _plain(found: object) -> str:
+    """Return *found* in a line, sets in their order."""
+    if isinstance(found, set | frozenset):
+        return f"{{{', '.join(sorted(map(_plain, found)))}}}"
+    if isinstance(found, dict):
+        return f"{{{', '.join(f'{name}: {_plain(one)}' for name, one in found.items())}}}"
+    return f"({', '.join(map(_plain, found))})" if isinstance(found, list | tuple) else str(found)
+
+
+@pytest.mark.parametrize("suffix", SOURCES)
+def test_small_files_are_read_as_ever(suffix: str) -> None:
+    """Each import with its line, and how it is reached; what is declared; and the oldest Python."""
+    assert imports_told(suffix) == (GOLDEN / f"sources{suffix}.txt").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", FURTHER)
 def test_further_repositories_are_inferred_from_as_ever(name: str) -> None:
     """Several projects, namespaces, single modules, stubs, workspaces; places, reach, depth, and every number."""
@@ -144,3 +179,5 @@ if __name__ == "__main__":
         (GOLDEN / f"{language}.txt").write_text(told(inferred(language, repository)), encoding="utf-8")
     for name in FURTHER:
         (GOLDEN / f"{name}.txt").write_text(all_told(name), encoding="utf-8")
+    for suffix in SOURCES:
+        (GOLDEN / f"sources{suffix}.txt").write_text(imports_told(suffix), encoding="utf-8")
