@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from groundup.agents.trajectories import REPLY, Step
 from groundup.domain.subjects import AttemptKey
@@ -15,6 +15,7 @@ from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from tests.reports.made import run_of
 from tests.serving.house import Client, job_in, opened
+from tests.store.folders import write_run
 
 
 @pytest.fixture
@@ -231,3 +232,89 @@ def test_the_best_of_each_task_are_chosen() -> None:
     assert set(chosen_of(ChosenEpisodes(min_score=0.5), *every)) == {"a/0", "a/1", "a/2"}
     assert set(chosen_of(ChosenEpisodes(min_score=0.51), *every)) == {"a/1"}
     assert set(chosen_of(ChosenEpisodes(failures=True, best=1), *every)) == {"a/0", "b/0"}
+
+
+def test_a_row_in_full(tmp_path: Path) -> None:
+    """Every key, also where nothing is known: of a reply with tokens, a fenced block, and a system's message."""
+    run = RunFolder(write_run(tmp_path / "one", "nl2repobench", made_by_agent=True))
+    usage: JsonValue = {"input_tokens": 10, "output_tokens": 2}
+    call: JsonValue = {"id": "c1", "name": "bash", "arguments": '{"command": "ls"}'}
+    own: JsonValue = {"id": "c2", "name": "own", "arguments": "{}"}
+    message: JsonValue = {"role": "assistant", "content": "I look.", "reasoning": "Why", "tool_calls": [call, own]}
+    plain: JsonValue = {"role": "assistant", "content": "Done."}
+    tokens: JsonValue = {"prompt_ids": [1], "ids": [2, 3], "logprobs": [-0.5, -1.0]}
+    common: dict[str, JsonValue] = {"kind": "reply", "finish": "stop", "usage": usage, "cost_usd": 0.25}
+    steps: list[dict[str, JsonValue]] = [
+        {"kind": "began"},
+        {"kind": "message", "role": "system", "content": "Be good."},
+        {"kind": "message", "content": "Write it."},
+        {**common, "turn": 1, "message": message, "tokens": tokens},
+        {"kind": "result", "turn": 1, "call": 1, "content": "second"},
+        {"kind": "result", "turn": 1, "call": 2, "content": "none of them"},
+        {"kind": "result", "turn": 1, "call": 0, "content": None, "score": 0.25},
+        {**common, "turn": 2, "message": plain},
+        {"kind": "result", "turn": 2, "content": "a block", "score": 0.5},
+    ]
+    key = AttemptKey(task="sqlparse")
+    run.attempt(key).trajectory_file.write_text("".join(json.dumps(step) + "\n" for step in steps))
+    found = export(run, tmp_path / "rows", "messages", Settings())
+    assert (found.attempts, found.planned, found.changed) == ([key], 3, ())
+    (row,) = [json.loads(line) for line in (tmp_path / "rows" / "one.jsonl").read_text().splitlines()]
+    bash = {
+        "name": "bash",
+        "description": "",
+        "parameters": {
+            "type": "object",
+            "properties": {"command": {"type": "string"}, "timeout_s": {"type": "number"}},
+            "required": ["command"],
+        },
+    }
+    assert json.loads(row.pop("tools")) == [{"type": "function", "function": bash}]
+    none = {"prompt_ids": [], "ids": [], "logprobs": []}
+    assert row.pop("tokens") == [{**none, "prompt_ids": [1], "ids": [2, 3], "logprobs": [-0.5, -1.0]}, none]
+
+    def said(role: str, content: str, **fields: object) -> dict[str, object]:
+        absent: dict[str, object] = {"tool_calls": [], "tool_call_id": "", "reasoning_content": ""}
+        return {"role": role, "content": content, **absent, **fields}
+
+    made = [
+        {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}},
+        {"id": "c2", "type": "function", "function": {"name": "own", "arguments": "{}"}},
+    ]
+    assert row == {
+        "messages": [
+            said("system", "Be good."),
+            said("user", "Write it."),
+            said("assistant", "I look.", tool_calls=made, reasoning_content="Why"),
+            said("tool", "second", tool_call_id="c2"),
+            said("user", "none of them"),
+            said("tool", "", tool_call_id="c1"),
+            said("assistant", "Done."),
+            said("user", "a block"),
+        ],
+        "reward": 442 / 461,
+        "passed": 442,
+        "total": 461,
+        "status": "graded",
+        "rewards": [0.25, 0.5],
+        "task": "sqlparse",
+        "index": 0,
+        "run": "one",
+        "suite": "nl2repobench",
+        "grader": "strict",
+        "agent": "loop",
+        "model": "scripted/model",
+        "outcome": "submitted",
+        "turns": 2,
+        "input_tokens": 20,
+        "output_tokens": 4,
+        "cost_usd": 0.5,
+    }
+
+
+@pytest.mark.parametrize("bounds", [{"min_score": -0.1}, {"min_score": 1.1}, {"best": 0}])
+def test_bounds_that_choose_nothing_are_refused(bounds: dict[str, float]) -> None:
+    """A reward is a share, and somebody wants at least one attempt."""
+    with pytest.raises(ValidationError):
+        ChosenEpisodes.model_validate(bounds)
+    assert (ChosenEpisodes(min_score=0).min_score, ChosenEpisodes(min_score=1, best=1).best) == (0, 1)
