@@ -7,17 +7,19 @@ from pathlib import Path
 import pytest
 
 from groundup.domain.errors import MachineError
+from groundup.domain.subjects import AttemptKey
 from groundup.domain.verdicts import counted
 from groundup.runs import api
-from groundup.runs.checking import check_run
+from groundup.runs.checking import RunCheck, check_run
 from groundup.runs.progress import AttemptEnded, AttemptMade, Event, Warned
 from groundup.runs.reporting import read_report
 from groundup.settings import Settings
-from groundup.store.folder import RunFolder
+from groundup.store.checking import RecordFault
+from groundup.store.folder import Hold, RunFolder
 from groundup.store.records import Generated, RunConfiguration
 from tests.runs.configurations import PROVIDER, QUICK, Recorder, evaluation, oracle
 from tests.runs.test_api import Predict
-from tests.runs.toy import BEHAVIOUR
+from tests.runs.toy import BEHAVIOUR, create_newer, create_thousand
 from tests.runs.toy_agent import AGENT
 from tests.store.edits import FOUND
 from tests.store.folders import as_earlier, edit_line, write_run
@@ -194,3 +196,106 @@ def test_a_check_is_a_document(tmp_path: Path, settings: Settings) -> None:
         "attempt": {"task": "Chatroom", "index": 0},
         "why": "its score is 99 of 9, which is no share",
     }
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        (0, "everything fits; verdicts: 4"),
+        (
+            1,
+            "1 thing does not fit; 3 of 4 attempts have no score for it. Restore the files, or `groundup resume` "
+            "the run, which grades again what was handed in",
+        ),
+        (
+            2,
+            "2 things do not fit; 3 of 4 attempts have no score for it. Restore the files, or `groundup resume` "
+            "the run, which grades again what was handed in",
+        ),
+    ],
+)
+def test_a_check_ends_in_a_sentence(faults: int, said: str) -> None:
+    """As many as there are."""
+    found = (RecordFault(file="report.json", why="it is gone"),) * faults
+    assert RunCheck(run="one", attempts=4, unscored=3, faults=found, notes=()).conclusion == said
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("===== 19 failed, 442 passed in 1.23s =====\n", None),
+        ("443 passed, 1 warning in 61.50s (0:01:01)\n", None),
+        ("== 400 passed in 0.10s ==\nmore\n== 2 failed, 42 passed, 3 skipped in 0.20s ==\n", None),
+        ("441 passed in 1.0s\n", "441 tests passed by it, and 442 by tests.json"),
+        ("== 461 failed in 1.0s ==\n", "0 tests passed by it, and 442 by tests.json"),
+        ("no end of any kind, 3 passed\n", None),
+    ],
+)
+def test_a_log_has_as_many_passed_tests_as_the_list(
+    tmp_path: Path, settings: Settings, text: str, why: str | None
+) -> None:
+    """More are no fault, for some are not counted; a log without an end says nothing."""
+    run = RunFolder(write_run(tmp_path / "one", "nl2repobench"))
+    attempt = run.attempt(AttemptKey(task="sqlparse"))
+    attempt.logs.mkdir(parents=True, exist_ok=True)
+    for name in ("stdout.txt", "tests.txt", "other.txt"):
+        (attempt.logs / name).write_text(text)
+        faults = check_run(run, settings).faults
+        expected = why and name != "other.txt" and why.replace("tests.json", attempt.tests_file.name)
+        assert [fault.why for fault in faults] == ([expected] if expected else [])
+        assert {fault.file for fault in faults} <= {f"attempts/sqlparse/0/logs/{name}"}
+        assert {fault.attempt for fault in faults} <= {AttemptKey(task="sqlparse")}
+        (attempt.logs / name).unlink()
+
+
+def test_what_is_no_fault_is_noted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tasks here, a suite that is gone, and a process that works on it."""
+    folder = api.NewRun(oracle(), QUICK, settings, run_id="one").work().folder
+    found = check_run(RunFolder(folder), settings)
+    assert (found.run, found.attempts, found.unscored, found.faults, found.notes) == ("one", 2, 0, (), ())
+    hold = Hold(folder)
+    assert check_run(RunFolder(folder), settings).notes == (
+        "a process works on it: what it writes just now may not fit yet",
+    )
+    hold.close()
+    monkeypatch.setattr("tests.runs.toy.create_two", create_newer)
+    (note,) = check_run(RunFolder(folder), settings).notes
+    assert note == "2 of its tasks have other content here, such as task-0000: a resume is refused"
+    monkeypatch.setattr("tests.runs.toy.create_two", create_thousand)
+    assert check_run(RunFolder(folder), settings).notes == ()
+    monkeypatch.delattr("tests.runs.toy.create_two")
+    (note,) = check_run(RunFolder(folder), settings).notes
+    assert note.startswith("its tasks were not compared with those here: ")
+
+
+@pytest.mark.parametrize(
+    ("told_usd", "fits"), [(0.1, True), (0.2, True), (0.0991, True), (0.098, False), (None, True)]
+)
+def test_a_record_may_say_a_hundredth_less_than_replies(
+    tmp_path: Path, settings: Settings, told_usd: float | None, fits: bool
+) -> None:
+    """Of what they cost; more may have been paid."""
+    run = RunFolder(write_run(tmp_path / "one", "nl2repobench", made_by_agent=True))
+    attempt = run.attempt(AttemptKey(task="six"))
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    message = {"role": "assistant", "content": "x"}
+    reply = {"kind": "reply", "turn": 1, "message": message, "finish": "stop", "usage": usage, "cost_usd": 0.1}
+    attempt.trajectory_file.write_text(json.dumps(reply) + "\n")
+    record = attempt.record()
+    assert record is not None
+    assert record.effort is not None
+    as_earlier(run.path)
+    changed = record.but(effort=record.effort.but(cost_usd=told_usd))
+    attempt.submission_file.write_text(changed.model_dump_json())
+    edit_line(run.path, 1, lambda line: line["effort"].update(cost_usd=told_usd))
+    said = [fault.why for fault in check_run(run, settings).faults]
+    assert said == ([] if fits else ["its replies cost $0.1000, and the record of the submission says $0.0980"])
+    if fits:
+        attempt.trajectory_file.write_text("")
+        assert check_run(run, settings).faults == ()
+        attempt.trajectory_file.unlink()
+        (fault,) = check_run(run, settings).faults
+        assert (fault.file, fault.why) == (
+            "attempts/six/0/trajectory.jsonl",
+            "it is missing: what the agent did is not known",
+        )

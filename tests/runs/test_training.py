@@ -270,7 +270,7 @@ def test_a_row_in_full(tmp_path: Path) -> None:
         },
     }
     assert json.loads(row.pop("tools")) == [{"type": "function", "function": bash}]
-    none = {"prompt_ids": [], "ids": [], "logprobs": []}
+    none: dict[str, list[float]] = {"prompt_ids": [], "ids": [], "logprobs": []}
     assert row.pop("tokens") == [{**none, "prompt_ids": [1], "ids": [2, 3], "logprobs": [-0.5, -1.0]}, none]
 
     def said(role: str, content: str, **fields: object) -> dict[str, object]:
