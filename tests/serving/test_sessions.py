@@ -1,7 +1,10 @@
 """Slots, queues, silence, strangers, stops: what holds for every protocol."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
@@ -9,11 +12,17 @@ import pytest
 from groundup.cli.listening import listening
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import Outcome
+from groundup.domain.tasks import Task
+from groundup.domain.verdicts import Verdict
 from groundup.runs import api
 from groundup.runs.plan import RunOptions
+from groundup.serving.session import EndedError, Rules, Session, StartingError
+from groundup.serving.sessions import ExistsError, FullError, Room, Sessions, UnknownSessionError
+from groundup.serving.staging import OpenedEpisode
 from groundup.store.folder import RunFolder
 from tests.episodes.theatre import FOREVER
 from tests.serving.house import Client, job_in, opened, until
+from tests.serving.test_session import TASK, Made
 
 
 async def rewards(client: Client, sid: str, *words: str) -> list[tuple[float | None, bool]]:
@@ -258,3 +267,141 @@ async def test_no_reason_of_a_verdict_is_served(tmp_path: Path) -> None:
     trajectories = [path.read_text() for path in house.job.path.rglob("*trajectory*") if path.is_file()]
     assert trajectories
     assert not any("one failed" in text for text in [*heard, *trajectories])
+
+
+# --- the sessions by themselves, over episodes made up in test_session
+
+
+class Ends:
+    """Hears how sessions end."""
+
+    def __init__(self) -> None:
+        self.how: list[tuple[str, str]] = []
+
+    def called(self, session: Session, tool: str, how: str, seconds: float) -> None:
+        """Hear of a call."""
+
+    def graded(self, session: Session, verdict: Verdict) -> None:
+        """Hear of a verdict."""
+
+    def opened(self, session: Session, seconds: float) -> None:
+        """Hear of an opening."""
+
+    def ended(self, session: Session, how: str) -> None:
+        """Keep it."""
+        self.how.append((session.name, how))
+
+
+def sessions_in(room: Room, clients: int = 1) -> tuple[Sessions, Ends, list[Made]]:
+    """Return sessions whose episodes open at once, who hears of their ends, and the episodes."""
+    made: list[Made] = []
+
+    @asynccontextmanager
+    async def opening(task: Task) -> AsyncIterator[OpenedEpisode]:
+        made.append(Made())
+        yield cast("OpenedEpisode", made[-1])
+
+    ends = Ends()
+    return Sessions(room, Rules(), opening, ends, clients=clients), ends, made
+
+
+async def test_a_session_is_begun_once_and_ended_for_good() -> None:
+    """Asked for again it is the same one while nothing was done in it; each end has its sentence."""
+    sessions, ends, made = sessions_in(Room())
+    first = sessions.create("a", "me", TASK)
+    assert sessions.create("a", "me", TASK) is first
+    with pytest.raises(ExistsError, match=r"\Athe session exists; ask for a new one\Z"):
+        sessions.create("a", "me", TASK.but(id="b"))
+    await first.ready(5)
+    first.call("bash", {"command": "ls"})
+    with pytest.raises(ExistsError):
+        sessions.create("a", "me", TASK)
+    theirs = sessions.create("a", "you", TASK)
+    assert sessions.all == (first, theirs)
+    assert sessions.find("a", "you") is theirs
+    for name, client in (("b", "me"), ("a", "they")):
+        with pytest.raises(UnknownSessionError, match=r"\Athere is no such session; create it first\Z"):
+            sessions.find(name, client)
+    await sessions.end("b", "me")
+    assert ends.how == []
+    await sessions.end("a", "me")
+    await sessions.end("a", "me")
+    assert (ends.how, made[0].closed) == ([("a", "the client ended it")], [("the client ended it", True)])
+    with pytest.raises(EndedError, match=r"\Athe session a has ended\Z"):
+        sessions.find("a", "me")
+    with pytest.raises(EndedError, match=r"\Athe session a has ended; ask for a new one\Z"):
+        sessions.create("a", "me", TASK)
+    await theirs.ready(5)
+    await sessions.close()
+    stopped = "the server was stopped before the episode had ended"
+    assert (ends.how[1:], made[1].closed) == ([("a", stopped)], [(stopped, False)])
+    with pytest.raises(FullError, match=r"\Athe server is stopping\Z"):
+        sessions.create("c", "me", TASK)
+
+
+async def test_how_many_may_wait() -> None:
+    """So many beside the open ones, of each client its share, rounded up; slots that are free count as room."""
+    sessions, _, made = sessions_in(Room(slots=1, waiting=3), clients=2)
+    first = sessions.create("0", "me", TASK)
+    await first.ready(5)
+    assert (sessions.open, sessions.waiting) == (1, 0)
+    for name in ("1", "2"):
+        sessions.create(name, "me", TASK)
+    with pytest.raises(FullError) as caught:
+        sessions.create("3", "me", TASK)
+    assert str(caught.value) == "2 of your sessions wait; the other places are for other clients"
+    sessions.create("1", "you", TASK)
+    with pytest.raises(FullError) as caught:
+        sessions.create("2", "you", TASK)
+    assert str(caught.value) == "1 sessions are open and 3 wait"
+    assert (sessions.open, sessions.waiting, len(made)) == (1, 3, 1)
+    await sessions.end("0", "me")
+    await sessions.find("1", "me").ready(5)
+    assert (sessions.open, sessions.waiting, len(made)) == (1, 2, 2)
+    await sessions.close()
+    empty, _, _ = sessions_in(Room(slots=2, waiting=0))
+    for name in ("0", "1"):
+        empty.create(name, "me", TASK)
+    with pytest.raises(FullError) as caught:
+        empty.create("2", "me", TASK)
+    assert str(caught.value) == "2 sessions are open and 2 wait", "those that wait are about to begin"
+    await empty.close()
+
+
+async def test_silence_has_a_length() -> None:
+    """Who was heard within it stays, and so does who waits for an answer."""
+    sessions, ends, made = sessions_in(Room(idle_s=90.0))
+    for name in ("silent", "heard", "busy"):
+        await sessions.create(name, "me", TASK).ready(5)
+    silent, heard, busy = sessions.all
+    busy.call("bash", {"command": "hold"}).begin()
+    silent.seen_at -= 91.0
+    busy.seen_at -= 91.0
+    heard.seen_at -= 60.0
+    await sessions.give_up_silent()
+    assert ends.how == [("silent", "its client was silent for 90 s")]
+    assert made[0].closed == [("its client was silent for 90 s", False)]
+    assert sessions.all == (heard, busy)
+    heard.seen_at -= 60.0
+    assert sessions.find("heard", "me") is heard
+    await sessions.give_up_silent()
+    assert sessions.all == (heard, busy), "being asked for is being heard"
+    made[2].held.set()
+    sessions.drain()
+    await sessions.close()
+    await sessions.drained()
+
+
+async def test_a_client_of_few_slots_waits_apart() -> None:
+    """Others go on."""
+    sessions, _, made = sessions_in(Room(slots=3, client_slots=1))
+    first, second = (sessions.create(name, "me", TASK) for name in "ab")
+    other = sessions.create("a", "you", TASK)
+    await first.ready(5)
+    await other.ready(5)
+    with pytest.raises(StartingError):
+        await second.ready(0.01)
+    assert len(made) == 2
+    await sessions.end("a", "me")
+    await second.ready(5)
+    await sessions.close()
