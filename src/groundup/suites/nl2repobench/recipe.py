@@ -348,7 +348,8 @@ def parse_recipe(text: str, origin: str) -> Recipe:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
-        raise TaskError(f"{origin}: {where}: {plainly(first)}; see docs/developers/recipes.md") from error
+        what = f"{where}: {plainly(first)}" if where else plainly(first)
+        raise TaskError(f"{origin}: {what}; see docs/developers/recipes.md") from error
     except (ValueError, RecursionError) as error:
         raise TaskError(f"{origin}: not valid TOML: {error}; mend the recipe") from error
     except (TypeError, AttributeError) as error:
