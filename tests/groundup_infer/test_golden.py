@@ -4,12 +4,16 @@
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from groundup_infer import api
+from groundup_infer.cli import infer
 from groundup_infer.csharp_files import csharp_imports
+from groundup_infer.csharp_projects import read_projects
 from groundup_infer.inference import INFERERS
 from groundup_infer.javascript_inference import javascript_imports
 from groundup_infer.python_candidates import collect
@@ -21,6 +25,7 @@ from tests.groundup_infer.test_csharp import SHOP
 from tests.groundup_infer.test_python_inference import PACKAGE
 from tests.groundup_infer.test_rust import CARGO
 from tests.groundup_infer.trees import inferred, tree_of
+from tests.suites.dibench.made import write_tree
 
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORIES = {
@@ -76,8 +81,13 @@ FURTHER: dict[str, dict[str, str]] = json.loads(
     Path(__file__).with_name("further.json").read_text(encoding="utf-8")
 )
 """By the name of the golden file, which begins with the language."""
+WRITES = "GROUNDUP_WRITE_GOLDEN"
+"""A variable under which tests write their records: `capsys` is theirs alone."""
 SOURCES: dict[str, list[str]] = json.loads(Path(__file__).with_name("sources.json").read_text(encoding="utf-8"))
 """Small files by their ending."""
+_TOLD = json.loads(Path(__file__).with_name("told.json").read_text(encoding="utf-8"))
+PROJECTS: list[dict[str, str]] = _TOLD["projects"]
+COMMANDS: dict[str, dict[str, str]] = _TOLD["commands"]
 
 
 def told(found: Inference) -> str:
@@ -161,6 +171,61 @@ def test_small_files_are_read_as_ever(suffix: str) -> None:
     assert imports_told(suffix) == (GOLDEN / f"sources{suffix}.txt").read_text(encoding="utf-8")
 
 
+def projects_told() -> str:
+    """Return all that is read of projects of C# and the files above them."""
+    said = []
+    for files in PROJECTS:
+        for one in read_projects({path: text.encode() for path, text in files.items()}):
+            usings = sorted(one.implicit_usings)
+            more = (one.folder, one.name, one.identifier, one.names, one.frameworks, one.is_program, one.is_modern)
+            said.append(
+                f"{_plain(one._asdict())}\n  {_plain(more)} {one.is_named_test} {len(usings)} {usings[:2]}\n"
+            )
+    return "".join(said)
+
+
+def test_projects_of_csharp_are_read_as_ever() -> None:
+    """SDKs, properties with what they refer to, usings, friends, and files from elsewhere."""
+    assert projects_told() == (GOLDEN / "projects.txt").read_text(encoding="utf-8")
+
+
+def command_told(name: str, root: Path, read: Callable[[], str]) -> str:
+    """Return what the command says of a repository in *root*, then what it writes; *read* takes what was said."""
+    write_tree(root, COMMANDS[name])
+    said = []
+    for flags in ("", "beside every", "write", "write every", ""):
+        code = infer(root, write="write" in flags, beside="beside" in flags, every="every" in flags)
+        said.append(f"##### {flags}: {code}\n{read()}")
+    for path, text in COMMANDS[name].items():
+        now = (root / path).read_text(encoding="utf-8")
+        said.append(f"##### {path}\n{now}" if now != text else "")
+    unused = {language: one.unused(found) for found in api.infer(root) for language, one in _beside(root, found)}
+    said += [f"unused in {language}: {[one.name for one in ones]}\n" for language, ones in unused.items()]
+    return "".join(said).replace(str(root), "ROOT")
+
+
+def _beside(root: Path, found: Inference) -> Iterator[tuple[str, api.Declarations]]:
+    yield from api.declared(root, [found.language]).items()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_command_tells_and_writes_as_ever(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is needed and why, where it is declared, what is unused; then each manifest with what was missing."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def read() -> str:
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    expected = GOLDEN / f"command_{name}.txt"
+    told = command_told(name, tmp_path / "r", read)
+    if WRITES in os.environ:
+        expected.write_text(told, encoding="utf-8")
+    assert told == expected.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", FURTHER)
 def test_further_repositories_are_inferred_from_as_ever(name: str) -> None:
     """Several projects, namespaces, single modules, stubs, workspaces; places, reach, depth, and every number."""
@@ -181,3 +246,4 @@ if __name__ == "__main__":
         (GOLDEN / f"{name}.txt").write_text(all_told(name), encoding="utf-8")
     for suffix in SOURCES:
         (GOLDEN / f"sources{suffix}.txt").write_text(imports_told(suffix), encoding="utf-8")
+    (GOLDEN / "projects.txt").write_text(projects_told(), encoding="utf-8")
