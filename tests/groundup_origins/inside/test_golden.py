@@ -1,15 +1,18 @@
-"""What is seen in the functions of a file, and what is tried in them: each change with its line, tier and words.
+"""What is seen in the functions of a file, what is tried in them, and what of a service is blamed.
 
-`python -m tests.groundup_origins.inside.test_golden` writes golden/shop.txt anew: read what changed.
+`python -m tests.groundup_origins.inside.test_golden` writes golden/shop.txt and quay.txt anew: read what changed.
 """
 
 import ast
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from groundup_origins.inside import changes, missing, statements
+from groundup_origins.inside.afar import Code
+from groundup_origins.inside.blame import Blame
 from groundup_origins.inside.changes import CodeChange
 from groundup_origins.inside.functions import Function, functions_of
 
@@ -121,6 +124,99 @@ def test_a_file_offers_what_is_recorded(tmp_path: Path) -> None:
     assert _all(tmp_path) == GOLDEN.read_text(encoding="utf-8")
 
 
+QUAY, BLAMED = HERE / "quay.py.txt", HERE / "quay.txt"
+Asked = tuple[str, str, int, str, str]
+BUILD: Asked = ("POST", "/boats", 201, '{"name": "ann", "length": 7}', "build checked")
+ODD: Asked = ("POST", "/boats", 201, '{"name": " ", "length": -7, "more": true}', "build checked")
+LONG: Asked = ("POST", "/boats", 409, '{"name": "annann", "length": 7000}', "build checked")
+REFUSED: Asked = ("POST", "/boats", 422, '{"name": "ann"}', "build>checked checked>raise refused")
+SHOWN: Asked = ("GET", "/boats/ann", 200, "", "shown found")
+LOST_ONE: Asked = ("GET", "/boats/ann", 404, "", "shown>boat found>abort")
+EVERY: Asked = ("GET", "/boats?sort=name", 200, "", "every")
+SUNK: Asked = ("DELETE", "/boats/ann", 204, "", "sink found")
+NAMED: Asked = ("PUT", "/boats/ann", 200, "other=5&more=x", "rename found")
+UNFIT: Asked = ("PUT", "/boats/ann", 500, "other=0", "rename>size found rename-except")
+BROKEN: Asked = ("GET", "/boats", 500, "nonsense", "every>kept")
+GOT = "last exchange: GET /boats/ann -> 200"
+TOLD: dict[str, tuple[tuple[Asked, ...], str, str]] = {
+    "still there": ((BUILD, SUNK, SHOWN), "assert 200 == 404", GOT),
+    "taken": ((BUILD, ODD), "assert 201 == 422", "last exchange: POST /boats, sent {} -> 201"),
+    "taken twice": ((BUILD, BUILD), "assert 201 == 409", "last exchange: POST /boats, sent {} -> 201"),
+    "refused": ((BUILD, REFUSED), "assert 422 == 201", "last exchange: POST /boats, sent {} -> 422"),
+    "refused otherwise": ((REFUSED,), "assert 422 == 400", "last exchange: POST /boats -> 422"),
+    "conflict": ((BUILD, LONG, SUNK), "assert 409 == 201", "last exchange: POST /boats -> 409"),
+    "not found": ((BUILD, NAMED, LOST_ONE), "assert 404 == 200", "last exchange: GET /boats/ann -> 404"),
+    "not found again": ((SUNK, LOST_ONE), "assert 404 == 410", "last exchange: GET /boats/ann -> 404"),
+    "wrong value": (
+        (BUILD, SHOWN),
+        "assert 14 == 7",
+        f"{GOT}\nassert boat['length'] == 7",
+    ),
+    "wrong name": ((BUILD, NAMED, SHOWN), "assert 'ann' == 'bob'", GOT),
+    "constant": (
+        (BUILD, EVERY),
+        "assert 'sunk' == 'afloat'",
+        "last exchange: GET /boats -> 200\nKeyError: 'size'",
+    ),
+    "order": ((BUILD, BUILD, EVERY), "assert ['b', 'a'] == ['a', 'b']", "At index 0 diff: 'b' != 'a'\nsorted"),
+    "other success": ((BUILD, SUNK), "assert 204 == 200", "last exchange: DELETE /boats/ann -> 204"),
+    "broken": ((BUILD, BROKEN), "assert 500 == 200", "last exchange: GET /boats -> 500"),
+    "let through": ((BUILD, UNFIT), "assert 500 == 400", "last exchange: PUT /boats/ann -> 500"),
+    "no status": ((BUILD, UNFIT), "KeyError: 'crew'", ""),
+    "nothing asked": ((), "assert 1 == 2", ""),
+}
+
+
+def _exchange(
+    asked: Asked, known: statements.Statements, texts: list[str]
+) -> tuple[dict[str, Any], dict[Any, int]]:
+    """Return one in which the statements of functions ran; `name>word`: up to one with it, `name-word`: that alone."""
+    method, path, status, sent, ran = asked
+    lines: dict[Any, int] = {}
+    for part in ran.split():
+        name = part.replace("-", ">").partition(">")[0]
+        word = part[len(name) + 1 :]
+        inside = [line for line, one in known.first.items() if getattr(known.function[one], "name", "") == name]
+        for line in sorted(inside):
+            text = texts[line - 1]
+            if "-" not in part or word in text:
+                lines[Code("/workspace/quay.py", 1, ()), line] = len(lines) + 1
+            if ">" in part and word in text:
+                break
+    return {"method": method, "address": f"http://here{path}", "sent": sent, "status": status}, lines
+
+
+def _blamed(folder: Path, text: str, suspects: list[tuple[str, int]]) -> Iterator[str]:
+    (folder / "quay.py").write_text(text, encoding="utf-8")
+    known, texts = statements.Statements(text), text.splitlines()
+    fine = {"fine": (BUILD, SHOWN, EVERY), "more": (BUILD, SUNK, LOST_ONE)}
+    for name, (asked, message, said) in TOLD.items():
+        given = {
+            key: [_exchange(one, known, texts) for one in some] for key, some in {**fine, name: asked}.items()
+        }
+        given["beside"] = given[name][:1]
+        lost = SimpleNamespace(key=name, message=message, said=f"{message}\n{said}", cause=message)
+        beside = SimpleNamespace(key="beside", message="", said="", cause="another")
+        passing = [SimpleNamespace(key=key) for key in fine]
+        blame = Blame(statements, lambda _: str(folder / "quay.py"), given, [lost, beside], passing)
+        lines = [line for _, line in blame.of(lost, suspects)]
+        yield f"{name}, {len(suspects)} suspects: {lines}"
+        yield from (f"  {texts[line - 1].strip()}" for line in lines)
+
+
+def _all_blamed(folder: Path) -> str:
+    text = QUAY.read_text(encoding="utf-8")
+    ways = (text, []), (text, [("q", 30), ("q", 73)]), (text.partition("\n\ndef unused")[0], [])
+    return "\n".join(line for way in ways for line in _blamed(folder, *way)) + "\n"
+
+
+def test_statements_of_a_service_are_blamed_as_recorded(tmp_path: Path) -> None:
+    """By what lost and passing tests asked and ran, for each kind of loss, with and without other suspects."""
+    assert _all_blamed(tmp_path) == BLAMED.read_text(encoding="utf-8")
+
+
 if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        BLAMED.write_text(_all_blamed(Path(place)), encoding="utf-8")
     with tempfile.TemporaryDirectory() as place:
         GOLDEN.write_text(_all(Path(place)), encoding="utf-8")
