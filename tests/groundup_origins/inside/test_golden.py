@@ -170,7 +170,8 @@ TOLD: dict[str, tuple[tuple[Asked, ...], str, str]] = {
 def _exchange(
     asked: Asked, known: statements.Statements, texts: list[str]
 ) -> tuple[dict[str, Any], dict[Any, int]]:
-    """Return one in which the statements of functions ran; `name>word`: up to one with it, `name-word`: that alone."""
+    """Return one in which statements of functions ran."""
+    # `name>word` ran up to a statement with that word, and of `name-word` ran that one alone.
     method, path, status, sent, ran = asked
     lines: dict[Any, int] = {}
     for part in ran.split():
@@ -206,8 +207,9 @@ def _blamed(folder: Path, text: str, suspects: list[tuple[str, int]]) -> Iterato
 
 def _all_blamed(folder: Path) -> str:
     text = QUAY.read_text(encoding="utf-8")
-    ways = (text, []), (text, [("q", 30), ("q", 73)]), (text.partition("\n\ndef unused")[0], [])
-    return "\n".join(line for way in ways for line in _blamed(folder, *way)) + "\n"
+    lines = [*_blamed(folder, text, []), *_blamed(folder, text, [("q", 30), ("q", 73)])]
+    lines += _blamed(folder, text.partition("\n\ndef unused")[0], [])
+    return "\n".join(lines) + "\n"
 
 
 def test_statements_of_a_service_are_blamed_as_recorded(tmp_path: Path) -> None:
