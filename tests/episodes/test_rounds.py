@@ -1,26 +1,35 @@
 """Feedback rounds: what an agent is told between them, what they start from, and that none is made twice."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
+from typing_extensions import override
 
-from groundup.agents.trajectories import Step
+from groundup.agents.base import AgentContext, AgentResult, SubmitResult
+from groundup.agents.trajectories import Step, reply_fields
+from groundup.domain.conversations import ChatReply, Message
 from groundup.domain.errors import UsageError
 from groundup.domain.limits import EpisodeLimits
+from groundup.domain.subjects import Outcome
+from groundup.domain.tasks import Task
+from groundup.domain.usage import TokenUsage
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
 from groundup.episodes.attempt import Phase, attempted
 from groundup.episodes.episode import Playing
 from groundup.episodes.records import EpisodeResult, MemorySink
-from groundup.episodes.rounds import RoundTrajectory, public_part
+from groundup.episodes.rounds import FeedbackRounds, RoundPlace, RoundTrajectory, public_part
 from groundup.runs import api
 from groundup.settings import Settings
 from groundup.store.folder import RunFolder
 from groundup.store.records import RunConfiguration
-from tests.episodes.theatre import Theatre, an_episode
+from groundup.trees.walking import remove_tree
+from tests.episodes.theatre import Builder, Theatre, an_episode
 from tests.runs.configurations import PROVIDER, QUICK
 from tests.runs.test_generation import folder, generated, record, steps
 from tests.runs.toy_agent import BUILDER, ToyAgent
+from tests.sandbox.fake import FakeProvider
 
 ONE = QUICK.but(retries=0)
 
@@ -269,3 +278,189 @@ def test_turns_are_counted_through_all_rounds() -> None:
     part.append("reply", turn=2)
     part.append("note")
     assert kept == [{"kind": "reply", "turn": 6}, {"kind": "note"}]
+
+
+# --- rounds by themselves: an agent and a place that say what they are told
+
+
+class Worker(ToyAgent):
+    """Ends each round as it is told, and keeps what it was given."""
+
+    def __init__(self, *ends: AgentResult) -> None:
+        super().__init__({})
+        self.ends = list(ends)
+        self.given: list[AgentContext] = []
+
+    @override
+    async def attempt(self, context: AgentContext) -> AgentResult:
+        self.given.append(context)
+        context.trajectory.append("reply", **reply_fields(REPLY, 1))
+        await context.note_turn(1)
+        return self.ends[len(self.given) - 1]
+
+
+USE = TokenUsage(input_tokens=30, output_tokens=12)
+REPLY = ChatReply(
+    message=Message(role="assistant", content="x"), finish="stop", usage=USE, model="m", latency_s=0.5
+)
+
+
+def ended(**fields: Any) -> AgentResult:
+    """Return the end of a round of one turn."""
+    return AgentResult(**{"outcome": Outcome.SUBMITTED, "turns": 1, "usage": USE, **fields})
+
+
+class Rehearsal:
+    """Rounds in a folder: what is kept, from what a round began, which verdicts are given."""
+
+    def __init__(self, root: Path, agent: Worker, number: int, verdicts: list[Verdict], **limits: Any) -> None:
+        self.sink = MemorySink(root / "tree")
+        self.began_with: list[str] = []
+        self.graded = 0
+        self.noted: list[int] = []
+        self.agent, self.number, self.verdicts = agent, number, verdicts
+        self.limits = EpisodeLimits(**limits)
+        self.scratch = root / "scratch"
+
+    async def play(self, instruction: str | None = "Write.") -> tuple[AgentResult, list[float | None]]:
+        """Play them, as a new try does."""
+        remove_tree(self.scratch)
+        self.scratch.mkdir(parents=True)
+
+        async def keep(folder: Path) -> None:
+            (folder / "kept").touch()
+
+        async def begin_with(folder: Path) -> None:
+            self.began_with.append(folder.name.rpartition(".")[2])
+
+        async def grade() -> Verdict:
+            self.graded += 1
+            return self.verdicts[self.graded - 1]
+
+        async def note_turn(turn: int) -> None:
+            self.noted.append(turn)
+
+        async def submit() -> SubmitResult:
+            raise AssertionError("no agent here submits")
+
+        with self.sink.trajectory() as trajectory:
+            context = AgentContext(
+                task=Task(id="t", suite="s", instruction=instruction),
+                workspace=self.scratch,
+                provider=FakeProvider(),
+                builder=Builder(self.scratch),
+                scratch=self.scratch,
+                model=None,
+                trajectory=trajectory,
+                limits=self.limits,
+                submit=submit,
+                keep=self.sink.keep_agent_log,
+                note_turn=note_turn,
+            )
+            rounds = FeedbackRounds(
+                self.number, self.agent, context, RoundPlace(keep, begin_with, grade, self.sink)
+            )
+            return await rounds.play(), rounds.scores
+
+
+HALF = verdict_of(Score(numerator=1, denominator=2), Stage.TEST)
+
+
+async def test_rounds_add_up(tmp_path: Path) -> None:
+    """Turns, tokens and costs; each round has what is left, reads what was told, and has a place of its own."""
+    agent = Worker(ended(cost_usd=0.25, estimated=True), ended(), ended(cost_usd=0.5, detail="done"))
+    stage = Rehearsal(tmp_path, agent, 3, [HALF, HALF], turns=10, tokens=1000, cost_usd=2.0, wall_clock_s=900.0)
+    total, scores = await stage.play()
+    assert total == AgentResult(
+        outcome=Outcome.SUBMITTED,
+        detail="done",
+        turns=3,
+        usage=TokenUsage(input_tokens=90, output_tokens=36),
+        cost_usd=0.75,
+        estimated=True,
+    )
+    assert (scores, stage.began_with, stage.noted) == ([0.5, 0.5], ["round-1", "round-2"], [1, 2, 3])
+    left = [context.limits for context in agent.given]
+    assert [(one.turns, one.tokens, one.cost_usd) for one in left] == [
+        (10, 1000, 2.0),
+        (9, 958, 1.75),
+        (8, 916, 1.75),
+    ]
+    seconds = [one.wall_clock_s for one in left]
+    assert seconds[0] == 900.0
+    assert all(one is not None and 800 < one < 900 for one in seconds[1:])
+    assert [context.scratch.name for context in agent.given] == ["round-1", "round-2", "round-3"]
+    assert all(context.scratch.is_dir() for context in agent.given)
+    said = "Score 0.5000: 1 of 2 passed. Where points were lost: tests failed."
+    assert [context.task.instruction for context in agent.given] == [
+        "Write.",
+        *(
+            f"Write.\n\n---\n\nThis is round {number} of 3. In your working folder lies what was handed in at the "
+            f"end of round {number - 1};\npackages that you installed then have to be installed again. It was "
+            f"tested by the hidden tests. {said} Find out\nwhat is missing or wrong, and hand in something "
+            f"better.{again}"
+            for number, again in ((2, " It will be tested again, and you will be told."), (3, ""))
+        ),
+    ]
+    assert [step["turn"] for step in stage.sink.steps if step["kind"] == "reply"] == [1, 2, 3]
+
+
+async def test_one_round_is_no_round(tmp_path: Path) -> None:
+    """Nothing is kept, graded, or told, and the scratch folder is the attempt's."""
+    agent = Worker(ended())
+    stage = Rehearsal(tmp_path, agent, 1, [])
+    total, scores = await stage.play(None)
+    assert (total, scores, stage.began_with) == (ended(), [], [])
+    assert (agent.given[0].scratch, agent.given[0].task.instruction) == (stage.scratch, None)
+    assert [step["kind"] for step in stage.sink.steps] == ["reply"]
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict", "limits", "rounds"),
+    [
+        (ended(), HALF, {}, 2),
+        (ended(), verdict_of(Score(numerator=2, denominator=2)), {}, 1),
+        (ended(), verdict_of(None), {}, 1),
+        (ended(outcome=Outcome.REFUSED), HALF, {}, 1),
+        (ended(outcome=Outcome.BUDGET), HALF, {}, 1),
+        (ended(outcome=Outcome.LIMIT), HALF, {}, 2),
+        (ended(), HALF, {"tokens": 42}, 1),
+        (ended(), HALF, {"tokens": 43}, 2),
+        (ended(cost_usd=1.0), HALF, {"cost_usd": 1.0}, 1),
+        (ended(), HALF, {"cost_usd": 1.0}, 2),
+        (ended(), HALF, {"wall_clock_s": 1e-9}, 1),
+    ],
+)
+async def test_what_ends_rounds(
+    tmp_path: Path, end: AgentResult, verdict: Verdict, limits: dict[str, Any], rounds: int
+) -> None:
+    """All points, no score, an outcome after which nothing helps, a limit that is spent."""
+    agent = Worker(end, ended())
+    _, scores = await Rehearsal(tmp_path, agent, 2, [verdict], **limits).play("")
+    assert (len(agent.given), len(scores)) == (rounds, 1)
+
+
+async def test_a_new_try_counts_what_earlier_ones_spent(tmp_path: Path) -> None:
+    """By their steps: two rounds that are kept, and the third that was begun; what was graded is not again."""
+    agent = Worker(ended(), ended(), ended())
+    stage = Rehearsal(tmp_path, agent, 3, [HALF, HALF, HALF], turns=10, tokens=1000)
+    await stage.play()
+    agent.given.clear()
+    total, scores = await stage.play()
+    assert (scores, stage.graded, stage.began_with) == ([0.5, 0.5], 2, ["round-1", "round-2", "round-2"])
+    (third,) = agent.given
+    assert (third.scratch.name, third.limits.tokens) == ("round-3", 916)
+    assert [step["turn"] for step in third.trajectory.recorded() if step["kind"] == "reply"] == [1]
+    assert "This is round 3 of 3." in str(third.task.instruction)
+    assert total.usage == TokenUsage(input_tokens=90, output_tokens=36)
+    remove_tree(stage.sink.round(2))
+    agent.given.clear()
+    await stage.play()
+    assert [context.scratch.name for context in agent.given] == ["round-2", "round-3"], "its tree is gone"
+    stage.sink.steps.clear()
+    agent.given.clear()
+    stage.graded = 0
+    await stage.play()
+    assert [context.scratch.name for context in agent.given] == ["round-1", "round-2", "round-3"], (
+        "no step says so"
+    )
