@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from groundup.environments.interpreters import Interpreter
 from groundup.environments.layers import Built, LayerStore
 from groundup.environments.requests import GitSource, SourceRequest
 from groundup.environments.sources import commit_key, source_key
-from groundup.runs.gradable import Host, _is_built, _lacks, gradable, lacking
+from groundup.runs.gradable import Gradable, Host, Lack, _is_built, _lacks, gradable, lacking, python_advice
 from groundup.settings import Settings
-from groundup.suites.base import Needs
+from groundup.suites.base import AtHand, Needs
 from groundup.suites.nl2repobench.recipe import shipped_recipes
 from groundup.suites.nl2repobench.suite import Nl2RepoBench
 
@@ -163,3 +164,109 @@ def test_github_is_lacking_where_it_was_asked_in_vain(
 ) -> None:
     """A mirror stands in for it, and nobody knows where nothing was asked."""
     assert HOST.but(repositories=asked, has_mirror=has_mirror).lacks_github is lacks
+
+
+@pytest.mark.parametrize(
+    ("needs", "host", "said"),
+    [
+        (
+            Needs(java=True),
+            HOST.but(has_java=False),
+            "1 task lacks a JDK: install one, such as Debian's openjdk-17-jdk, or name its folder in JAVA_HOME",
+        ),
+        (
+            Needs(programs=("no-such-program", "nor-this")),
+            HOST,
+            "1 task lacks no-such-program, nor-this: install it by the system's packages; tests start it",
+        ),
+        (Needs(packages=True), OFFLINE, "1 task lacks the package index: it cannot be reached"),
+        (
+            Needs(source=BY_GIT),
+            HOST.but(has_git=False),
+            "1 task lacks git: install it, such as Debian's git",
+        ),
+        (
+            Needs(source=REPOSITORY),
+            HOST.but(repositories=CLOSED),
+            "1 task lacks github.com, which cannot be reached: check the network, or name a mirror "
+            "(GROUNDUP_GIT_MIRROR, or Git's own url.<base>.insteadOf)",
+        ),
+        (
+            Needs(source=REPOSITORY),
+            HOST.but(repositories={}, has_mirror=True),
+            "1 task lacks a repository that neither the mirror nor github.com hands out: add it to the mirror "
+            "(GROUNDUP_GIT_MIRROR), or check the network",
+        ),
+    ],
+)
+def test_each_lack_says_how_it_comes_here(tmp_path: Path, needs: Needs, host: Host, said: str) -> None:
+    """In one sentence, and as many such tasks as there are in one."""
+    (one,) = _lacks([needs], host, LayerStore(tmp_path))
+    assert (str(one), one.command, one.alone) == (said, "", None)
+    (two,) = _lacks([needs, needs], host, LayerStore(tmp_path))
+    assert str(two) == said.replace("1 task lacks", "2 tasks lack")
+
+
+def test_interpreters_are_one_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of their versions, with how many tasks lack nothing else; one that is here is none."""
+    monkeypatch.delenv("UV_PYTHON_INSTALL_MIRROR", raising=False)
+    needs = [
+        Needs(python="3.10"),
+        Needs(python="3.8", java=True),
+        Needs(python="3.10"),
+        Needs(python="3.12"),
+        Needs(java=True),
+    ]
+    here = Interpreter(
+        version="3.12.1",
+        prefix=Path("/usr"),
+        executable=Path("/usr/bin/python3.12"),
+        standard_library=(),
+        include=None,
+        abi="cp312",
+        shared_library=None,
+        packages=Path("/usr/lib"),
+    )
+    host = HOST.but(has_java=False, interpreters={"3.12": here, "3.8": None})
+    python, java = _lacks(needs, host, LayerStore(tmp_path))
+    assert (python.what, python.tasks, python.alone) == ("Python 3.8 (1), 3.10 (2)", 3, 2)
+    assert python.command == "uv python install 3.8 3.10"
+    assert python.advice == python_advice("uv python install 3.8 3.10")
+    assert python.advice.startswith("`uv python install 3.8 3.10` fetches them from GitHub's releases (")
+    assert (java.what, java.tasks) == ("a JDK", 1)
+    closed = host.but(repositories=CLOSED)
+    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert next(_lacks(needs, closed, LayerStore(tmp_path))).command == f"export GROUNDUP_PYTHON={running}"
+    monkeypatch.setenv("UV_PYTHON_INSTALL_MIRROR", "file:///mirror")
+    assert next(_lacks(needs, closed, LayerStore(tmp_path))).command == "uv python install 3.8 3.10"
+
+
+def test_how_a_suite_stands_is_told_in_short() -> None:
+    """And a lack of unknown extent without a number."""
+    assert str(Gradable(suite="toy", tasks=1, online=0, offline=0)) == "0 of 1 task of toy"
+    assert str(Gradable(suite="toy", tasks=3, online=2, offline=0)) == "2 of 3 tasks of toy"
+    assert str(Lack(what="no tasks", tasks=0, advice="pull them")) == "no tasks: pull them"
+
+
+async def test_what_a_suite_itself_cannot_grade_is_a_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each task once, what most lack first; a suite that cannot be loaded says why and hides no other."""
+    settings = Settings(cache_dir=tmp_path / "cache")
+    monkeypatch.setattr(AtHand, "blocked", lambda self: {"task-0002": "no recipe", "task-0003": "only an image"})
+    monkeypatch.setattr(AtHand, "in_image_only", lambda self: ("task-0003",))
+    monkeypatch.setattr(AtHand, "gradable", lambda self: ("task-0000", "task-0001", "elsewhere"))
+    monkeypatch.setattr(AtHand, "beside", lambda self: ("the official grader lacks Docker",))
+    named = ["tests.runs.toy:create", "tests.runs.nowhere:create"]
+    _, (toy, gone) = await gradable(settings, named=named)
+    assert (toy.suite, toy.tasks, toy.online, toy.offline) == (named[0], 20, 2, 2)
+    assert toy.beside == ("the official grader lacks Docker",)
+    assert [(lack.what, lack.tasks, lack.command, lack.advice) for lack in toy.lacks] == [
+        ("data", 16, f"groundup data pull {named[0]}", f"`groundup data pull {named[0]}` brings it"),
+        ("a recipe", 1, "", f"`groundup tasks {named[0]}` says why each has none"),
+        (
+            *("tests outside their published images", 1, ""),
+            "`--grader official --image` grades them in these, and nothing else does",
+        ),
+    ]
+    (lack,) = gone.lacks
+    assert (gone.suite, gone.tasks, gone.online, gone.offline, lack.what) == (named[1], 0, 0, 0, "no tasks")
+    assert "nowhere" in lack.advice
