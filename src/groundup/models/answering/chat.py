@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, NonNegativeInt, ValidationError
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool, ToolCall
 from groundup.models.answering.forms import (
@@ -65,8 +65,8 @@ class _Request(LooseRequest):
     messages: list[_Message] = Field(min_length=1)
     tools: list[_Tool] | None = None
     temperature: float | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
+    max_tokens: NonNegativeInt | None = None
+    max_completion_tokens: NonNegativeInt | None = None
     seed: int | None = None
     stream: bool | None = None
     stream_options: _StreamOptions | None = None

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, NonNegativeInt, ValidationError
 from pydantic.alias_generators import to_camel
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, Tool, ToolCall
@@ -66,7 +66,7 @@ class _ToolConfig(LooseRequest, alias_generator=to_camel, populate_by_name=True)
 class _Generation(LooseRequest, alias_generator=to_camel, populate_by_name=True):
     temperature: float | None = None
     top_p: float | None = None
-    max_output_tokens: int | None = None
+    max_output_tokens: NonNegativeInt | None = None
     stop_sequences: list[str] = []
     seed: int | None = None
     response_mime_type: str | None = None

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, NonNegativeInt, ValidationError
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Finish, Message, Tool, ToolCall
 from groundup.models.answering.forms import (
@@ -59,7 +59,7 @@ class _Request(LooseRequest):
     system: str | list[_Block] | None = None
     tools: list[_Tool] | None = None
     tool_choice: _Choice | None = None
-    max_tokens: int | None = None
+    max_tokens: NonNegativeInt | None = None
     temperature: float | None = None
     top_p: float | None = None
     stop_sequences: list[str] | None = None

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import JsonValue, NonNegativeInt, ValidationError
 
 from groundup.domain.conversations import ChatReply, ChatRequest, Message, Tool, ToolCall
 from groundup.models.answering.forms import (
@@ -69,7 +69,7 @@ class _Request(LooseRequest):
     parallel_tool_calls: bool | None = None
     previous_response_id: str | None = None
     reasoning: _Reasoning | None = None
-    max_output_tokens: int | None = Field(default=None)
+    max_output_tokens: NonNegativeInt | None = None
     temperature: float | None = None
     top_p: float | None = None
     stream: bool | None = None
