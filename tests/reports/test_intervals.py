@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from groundup.reports.intervals import CLOPPER_PEARSON, GAFFKE, chance_of, difference_of, mean_interval
+from groundup.reports.intervals import CLOPPER_PEARSON, GAFFKE, MIDWAY, chance_of, difference_of, mean_interval
 from tests.effort import often
 
 
@@ -150,3 +150,67 @@ def test_intervals_hold_the_truth_and_equal_runs_seldom_differ(population: str, 
     assert found.apart["equal"] <= 0.1
     assert found.ranked <= 0.1
     assert found.contradictions == 0
+
+
+SIX = [0.1, -0.2, 0.3, 0.5, 0.0, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("scores", "low", "high", "method"),
+    [
+        ([0.2, 0.9, 0.5, 0.0, 1.0, 0.7], 0.21087, 0.844204, GAFFKE),
+        ([0.5, 1.5, 0.2], 0.155362, 1.39245, GAFFKE),  # more points than there are
+        ([0.0, 0.0], 0.0, 0.841886, CLOPPER_PEARSON),
+        ([1.0, 0.0], 0.012579, 0.987421, CLOPPER_PEARSON),
+        ([0.25] * 5, 0.119544, 0.641368, GAFFKE),
+    ],
+)
+def test_intervals_of_means_number_by_number(scores: list[float], low: float, high: float, method: str) -> None:
+    """A report that is made again says what it said, also where an old run held more points than there are."""
+    found = mean_interval(scores)
+    assert found
+    assert (found.low, found.high) == pytest.approx((low, high), abs=2e-6)
+    assert (found.level, found.method) == (0.95, method)
+
+
+@pytest.mark.parametrize(
+    ("differences", "comparisons", "low", "high", "chance"),
+    [
+        (SIX, 1, -0.310714, 0.508051, 0.463379),
+        (SIX, 2, -0.385916, 0.561723, 0.926757),
+        ([0.5] * 9, 1, 0.075307, 0.641564, 0.026012),
+        ([0.5] * 9, 3, -0.048259, 0.682753, 0.078037),
+        ([-0.4] * 9, 1, -0.569877, -0.00362, 0.0484),
+        ([2.0, 1.5, 1.8], 1, -0.614434, 1.957047, 0.150376),
+        ([-2.0, -1.5, -1.8, -1.7, -1.9, -2.0], 1, -1.934795, -0.314025, 0.020842),
+        ([0.0, 0.0], 1, -0.776393, 0.776393, 1.0),
+        ([1.0, -1.0, 0.5], 1, -0.770462, 0.86465, 0.777778),
+    ],
+)
+def test_intervals_of_differences_number_by_number(
+    differences: list[float], comparisons: int, low: float, high: float, chance: float
+) -> None:
+    """Also where an old run held more points than there are, and of several comparisons."""
+    found = difference_of(differences, comparisons)
+    assert found
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high), abs=2e-6)
+    assert found.p_value == pytest.approx(chance, abs=2e-6)
+    assert found.interval.level == pytest.approx(1 - 0.05 / comparisons)
+    assert found.interval.method == MIDWAY
+
+
+@pytest.mark.parametrize(
+    ("differences", "tasks", "mean", "chance"),
+    [
+        (SIX, None, 0.0, 0.463379),
+        (SIX, 12, 0.0, 0.216627),
+        (SIX, None, 0.1, 0.79376),
+        (SIX, 3, -0.1, 0.497352),
+        ([2.0, 1.5], None, 0.0, 0.285714),
+        ([2.0, 1.5], None, 1.0, 0.642857),
+        ([0.3] * 3, None, 0.3, 1.0),
+    ],
+)
+def test_chances_number_by_number(differences: list[float], tasks: int | None, mean: float, chance: float) -> None:
+    """Of any mean, and of other numbers of such tasks."""
+    assert chance_of(differences, tasks, mean) == pytest.approx(chance, abs=2e-6)

@@ -268,7 +268,7 @@ class RunIndex:
         return int(self._rows(query, values)[0][0])
 
     def places(self, run: str, first: int, count: int) -> list[Place]:
-        """Return attempts by run, task and number, of all runs or of one."""
+        """Return attempts of all runs or of one, in an order that stays while the runs do."""
         where, values = ("WHERE run = ?", (run, count, first)) if run else ("", (count, first))
         query = f"SELECT run, task, number FROM attempts {where} LIMIT ? OFFSET ?"  # noqa: S608 - words of ours
         return [Place(run=name, task=task, index=number) for name, task, number in self._rows(query, values)]
