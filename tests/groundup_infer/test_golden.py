@@ -19,6 +19,7 @@ from groundup_infer.javascript_inference import javascript_imports
 from groundup_infer.python_candidates import collect
 from groundup_infer.python_imports import cython_imports, oldest_python, python_imports
 from groundup_infer.python_inference import weights
+from groundup_infer.python_layout import lay_out, projects_below
 from groundup_infer.records import Inference, InferredDependency
 from groundup_infer.rust import rust_imports
 from tests.groundup_infer.test_csharp import SHOP
@@ -88,6 +89,8 @@ SOURCES: dict[str, list[str]] = json.loads(Path(__file__).with_name("sources.jso
 _TOLD = json.loads(Path(__file__).with_name("told.json").read_text(encoding="utf-8"))
 PROJECTS: list[dict[str, str]] = _TOLD["projects"]
 COMMANDS: dict[str, dict[str, str]] = _TOLD["commands"]
+LAYOUTS: list[dict[str, str]] = _TOLD["layouts"]
+FORMS: dict[str, dict[str, str]] = _TOLD["repositories"]
 
 
 def told(found: Inference) -> str:
@@ -189,6 +192,33 @@ def test_projects_of_csharp_are_read_as_ever() -> None:
     assert projects_told() == (GOLDEN / "projects.txt").read_text(encoding="utf-8")
 
 
+def layouts_told() -> str:
+    """Return what project files of Python say, and what the tree around them is taken to install."""
+    said = []
+    for files in LAYOUTS:
+        tree = tree_of(files)
+        layout = lay_out(tree)
+        below = {folder: sorted(one.roots) for folder, one in projects_below(tree).items()}
+        places = sorted(f"{path} {place} {layout.names.get(path, '-')}" for path, place in layout.places.items())
+        said.append(f"{[*files][:3]}\n  {_plain(layout.project)}\n  {_plain(places)}\n")
+        more = (layout.roots, set(layout.siblings), set(layout.loose), set(layout.folders), set(layout.namespaces))
+        said.append(f"  {_plain(more)} {_plain(below)}\n")
+    return "".join(said)
+
+
+def test_projects_of_python_are_laid_out_as_ever() -> None:
+    """Names, scripts and packages of each kind of file, and which folders are installed, tests or tools."""
+    assert layouts_told() == (GOLDEN / "layouts.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_repositories_of_many_forms_are_inferred_from_as_ever(name: str) -> None:
+    """Renamed crates, editions, generations of test frameworks, aliases of modules, and files of each place."""
+    assert told(inferred(name.partition("_")[0], FORMS[name])) == (GOLDEN / f"{name}.txt").read_text(
+        encoding="utf-8"
+    )
+
+
 def command_told(name: str, root: Path, read: Callable[[], str]) -> str:
     """Return what the command says of a repository in *root*, then what it writes; *read* takes what was said."""
     write_tree(root, COMMANDS[name])
@@ -247,3 +277,6 @@ if __name__ == "__main__":
     for suffix in SOURCES:
         (GOLDEN / f"sources{suffix}.txt").write_text(imports_told(suffix), encoding="utf-8")
     (GOLDEN / "projects.txt").write_text(projects_told(), encoding="utf-8")
+    (GOLDEN / "layouts.txt").write_text(layouts_told(), encoding="utf-8")
+    for name, repository in FORMS.items():
+        (GOLDEN / f"{name}.txt").write_text(told(inferred(name.partition("_")[0], repository)), encoding="utf-8")
