@@ -78,10 +78,10 @@ def javascript_imports(source: bytes, suffix: str) -> list[ImportedSpecifier]:
 
 
 def _called_with(argument: Node) -> str:
-    """Return the text of the function whose call has *argument*; "" for a long one."""
+    """Return the text of the function whose call has *argument*."""
     call = argument.parent.parent if argument.parent is not None else None
     function = call.child_by_field_name("function") if call is not None else None
-    return text_of(function) if function is not None and function.end_byte - function.start_byte < 60 else ""
+    return text_of(function) if function is not None else ""
 
 
 _COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from groundup.domain.errors import UsageError
 from groundup_infer import api
 from groundup_infer.cli import infer
 from groundup_infer.csharp_files import csharp_imports
@@ -236,6 +237,15 @@ def command_told(name: str, root: Path, read: Callable[[], str]) -> str:
 
 def _beside(root: Path, found: Inference) -> Iterator[tuple[str, api.Declarations]]:
     yield from api.declared(root, [found.language]).items()
+
+
+def test_a_file_has_no_manifests(tmp_path: Path) -> None:
+    """Flags that need some are refused."""
+    (tmp_path / "a.py").write_text("import requests\n")
+    with pytest.raises(UsageError, match="^--write needs a repository; give its folder$"):
+        infer(tmp_path / "a.py", write=True)
+    with pytest.raises(UsageError, match="^--declared needs a repository; give its folder$"):
+        infer(tmp_path / "a.py", beside=True)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
