@@ -242,9 +242,9 @@ def _beside(root: Path, found: Inference) -> Iterator[tuple[str, api.Declaration
 def test_a_file_has_no_manifests(tmp_path: Path) -> None:
     """Flags that need some are refused."""
     (tmp_path / "a.py").write_text("import requests\n")
-    with pytest.raises(UsageError, match="^--write needs a repository; give its folder$"):
+    with pytest.raises(UsageError, match=r"^--write needs a repository; give its folder$"):
         infer(tmp_path / "a.py", write=True)
-    with pytest.raises(UsageError, match="^--declared needs a repository; give its folder$"):
+    with pytest.raises(UsageError, match=r"^--declared needs a repository; give its folder$"):
         infer(tmp_path / "a.py", beside=True)
 
 
