@@ -1,11 +1,16 @@
 """`domain.digests`: one value, one digest, in every process."""
 
+import hashlib
+import math
 import subprocess
 import sys
-from pathlib import Path
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from groundup.domain.digests import LATER, canonical_json, digest_of
+import pytest
+
+from groundup.domain.digests import LATER, canonical_json, digest_bytes, digest_of, short
 from groundup.domain.records import Record
 from groundup.domain.subjects import Outcome
 
@@ -56,6 +61,32 @@ def test_every_field_counts() -> None:
 def test_the_text_is_canonical() -> None:
     """Order of keys and spaces do not matter; letters stay letters."""
     assert canonical_json({"b": [1, "é"], "a": {"y", "x"}}) == '{"a":["x","y"],"b":[1,"é"]}'.encode()
+
+
+def test_each_kind_of_value_has_its_text() -> None:
+    """Keys become texts, lists and tuples are one, and what is no number is refused."""
+    moment = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+    value = {
+        1: (True, None, 1.5),
+        "e": Outcome.LIMIT,
+        "p": PurePosixPath("a/b"),
+        "t": moment,
+        "b": b"",
+        "r": range(2),
+    }
+    empty = hashlib.sha256(b"").hexdigest()
+    assert canonical_json(value).decode() == (
+        f'{{"1":[true,null,1.5],"b":"sha256:{empty}","e":"limit","p":"a/b","r":[0,1],'
+        '"t":"2030-01-02 03:04:05+00:00"}'
+    )
+    assert canonical_json(type("Text", (str,), {})("a")) == b'"a"'
+    assert (short("sha256:" + "0123456789abcdef0"), short("none")) == ("0123456789abcdef", "")
+    assert digest_of(b"") == digest_bytes(f'"sha256:{empty}"'.encode())
+    for number in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            canonical_json([number])
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        canonical_json(object())
 
 
 def test_halves_of_surrogate_pairs_have_a_digest() -> None:

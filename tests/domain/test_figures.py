@@ -43,6 +43,9 @@ def test_a_score_has_its_parts_everywhere() -> None:
     assert str(Score(numerator=1234567, denominator=2000000)) == "1234567 of 2000000"
     assert share_alone(Score(numerator=2999, denominator=3000)) == ">99.9"
     assert (share(Score(numerator=0, denominator=0)), share_alone(None)) == ("-", "-")
+    assert [amount(one) for one in (0.0, -2.0, 0.0005, 0.0004, -0.0004, 1e15 - 1, 1e15)] == [
+        "0", "-2", "0.001", "0.0004", "-0.0004", "999999999999999", "1e+15",
+    ]  # fmt: skip
     assert [amount(one) for one in (3.0, math.nan, -math.inf, 1e308, 1e-300)] == [
         "3", "nan", "-inf", "1e+308", "1e-300",
     ]  # fmt: skip
@@ -54,12 +57,25 @@ def test_a_score_has_its_parts_everywhere() -> None:
 )
 def test_what_cost_something_is_not_shown_as_free(usd: float, digits: int, shown: str) -> None:
     """A cheap model's attempts cost less than a hundredth of a cent."""
+    assert [money(0.00001), money(1.23456), percent(0.12345), percent(0.0004)] == [
+        "<$0.0001", "$1.2346", "12.3 %", "<0.1 %",
+    ]  # fmt: skip
     assert money(usd, digits) == shown
 
 
 @pytest.mark.parametrize(
     ("count", "shown"),
-    [(999, "999 B"), (1500, "1.5 KB"), (999_960, "1.0 MB"), (5e9, "5.0 GB"), (2e13, "20000.0 GB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 KB"),
+        (999_949, "999.9 KB"),
+        (999_950, "1.0 MB"),
+        (1500, "1.5 KB"),
+        (999_960, "1.0 MB"),
+        (5e9, "5.0 GB"),
+        (2e13, "20000.0 GB"),
+    ],
 )
 def test_bytes_are_never_a_thousand_of_a_unit(count: float, shown: str) -> None:
     """999,960 bytes were "1000 KB" here and "1000.0 KB" there."""

@@ -34,6 +34,11 @@ def test_the_nearest_choice_is_offered_and_otherwise_all() -> None:
     near = "unknown suite 'dibensh'; did you mean 'dibench'?"
     assert unknown("suite", "dibensh", ["other", "dibench"]) == near + " There are dibench, other"
     assert unknown("suite", "dibensh", ["dibench", *"abcdef"]) == near
+    assert unknown("suite", "dibensh", ["dibench", *"abcde"]) == near + " There are a, b, c, d, dibench, e"
+    assert unknown("suite", "dibensh", ["dibench"]) == near
+    assert unknown("suite", "DIBENSH", ["DIBench", "other"]).startswith(
+        "unknown suite 'DIBENSH'; did you mean 'DIBench'?"
+    )
     assert unknown("suite", "zzz", ["b", "a"]) == "unknown suite 'zzz'; choose from: a, b"
     assert unknown("suite", "zzz", []).endswith("choose from: (none)")
     many = [f"n{number:02}" for number in range(31)]
@@ -61,6 +66,8 @@ def test_a_seed_decides_the_order() -> None:
     names = [f"n{number}" for number in range(20)]
     assert shuffled(names, 1) == shuffled(names[::-1], 1) != shuffled(names, 2)
     assert sorted(shuffled(names, 1)) == sorted(names)
+    assert shuffled("abcdef", 7) == ("c", "b", "a", "e", "d", "f")
+    assert shuffled([], 7) == ()
 
 
 def test_a_long_name_is_shown_in_part() -> None:
@@ -87,5 +94,5 @@ def test_files_of_images_are_told_from_names(image: str, *, is_file: bool) -> No
 def test_numbers_of_strangers_have_a_most() -> None:
     """Fifteen digits are read."""
     assert [number_of(digits) for digits in ("0", "007", "9" * 15)] == [0, 7, 10**15 - 1]
-    assert number_of("1" + "0" * 15) == number_of("9" * 5000) == 10**15
+    assert number_of("1" + "0" * 15) == number_of("9" * 16) == number_of("9" * 5000) == 10**15
     assert [count(number, "test") for number in (0, 1, 2, -1)] == ["0 tests", "1 test", "2 tests", "-1 tests"]
