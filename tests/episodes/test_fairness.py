@@ -129,11 +129,12 @@ async def test_lost_tests_that_noise_may_fail_are_graded_again() -> None:
 
 
 def test_one_policy_says_how_often_anything_is_repeated() -> None:
-    """An attempt starts so many processes of tests at most; settings and runs have its number of tries."""
+    """An attempt runs tests so many times at most; settings and runs have its number of tries."""
     policy = Repeats()
 
     assert policy == REPEATS
-    assert policy.most_test_processes == 3 * 2 * (12 + 12 + 3 * 4) == 216
+    numbers = (policy.tries, policy.gradings, policy.rounds, policy.checks, policy.check_rounds)
+    assert numbers == (3, 2, 12, 3, 4)
     assert Settings().retries == RunOptions().retries == policy.tries - 1
 
 

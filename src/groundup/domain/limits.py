@@ -102,8 +102,3 @@ class Repeats(Record):
     )
     checks: int = Field(default=3, ge=0, description="of what passed (spot, full, once more); no points")
     check_rounds: int = Field(default=4, ge=1, description="of each of these")
-
-    @property
-    def most_test_processes(self) -> int:
-        """How many processes of tests one attempt starts in the worst case, a run with fresh inputs included."""
-        return self.tries * self.gradings * (2 * self.rounds + self.checks * self.check_rounds)
