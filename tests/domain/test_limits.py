@@ -20,5 +20,3 @@ def test_the_defaults_are_those_of_the_pages() -> None:
     repeats = Repeats()
     assert (repeats.tries, repeats.gradings, repeats.rounds) == (3, 2, 12)
     assert (repeats.checks, repeats.check_rounds) == (3, 4)
-    assert repeats.most_test_processes == 3 * 2 * (2 * 12 + 3 * 4)
-    assert Repeats(tries=1, gradings=1, rounds=5, checks=0).most_test_processes == 10
