@@ -13,11 +13,22 @@ import pytest
 from groundup.domain.conversations import ChatRequest, Message
 from groundup.domain.limits import EpisodeLimits
 from groundup.domain.subjects import Outcome
-from groundup.models.exchanges import Exchange
+from groundup.models.exchanges import Exchange, Stop
 from groundup.models.gateway import ModelGateway
 from groundup.models.opening import open_model
+from groundup.models.prices import estimated_tokens
+from groundup.models.protocol import (
+    BudgetSpentError,
+    ContextOverflowError,
+    KeyRejectedError,
+    ModelError,
+    RefusedError,
+    RequestRejectedError,
+)
 from groundup.models.scripted.server import ScriptedModel
 from groundup.models.settings import ModelSettings
+from groundup.registries.server import Request
+from tests.agents.fakes import FakeModel, says
 from tests.models.conftest import Write, saying
 from tests.patience import patient
 
@@ -338,3 +349,111 @@ async def test_halves_of_characters_do_no_harm(scripted: Write) -> None:
         ended = await inside.json("/v1/chat/completions", chat({"role": "user", "content": "half \ud800 of it"}))
     assert ended["choices"][0]["message"]["content"] == "fine"
     assert inside.exchanges[0].request.messages[1].content == "half ? of it"
+
+
+HELLO = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
+HELLO_GEMINI = json.dumps({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}).encode()
+GEMINI_AT = "/v1beta/models/m"
+
+
+async def answered(gateway: ModelGateway, path: str, body: bytes = b"", method: str = "POST") -> tuple[int, Any]:
+    """Return status and document of an answer, without a socket."""
+    response = await gateway._handle(Request(path, {}, method, body))
+    assert isinstance(response.body, bytes)
+    assert response.content_type == "application/json"
+    return response.status, json.loads(response.body)
+
+
+async def test_what_is_at_each_path() -> None:
+    """The model under its short name, what is served, and how many tokens a request has."""
+    gateway = ModelGateway(FakeModel([says("Hello."), says("Hello."), says("Hello."), says("Hello.")]))
+    about = {
+        "id": "model",
+        "object": "model",
+        "type": "model",
+        "display_name": "model",
+        "created": 0,
+        "created_at": "1970-01-01T00:00:00Z",
+        "owned_by": "groundup",
+    }
+    served = ["/v1/chat/completions", "/v1/responses", "/v1/messages"]
+    assert await answered(gateway, "/v1/models", method="GET") == (
+        200, {"object": "list", "data": [about], "has_more": False},
+    )  # fmt: skip
+    assert await answered(gateway, "/v1/models/any/?x=1", method="GET") == (200, about)
+    assert await answered(gateway, "/", method="GET") == (200, {"serves": served})
+    tokens = estimated_tokens(ChatRequest(messages=(Message(role="user", content="hi"),)))
+    assert await answered(gateway, "/v1/messages/count_tokens", HELLO) == (200, {"input_tokens": tokens})
+    assert await answered(gateway, f"{GEMINI_AT}:countTokens", HELLO_GEMINI) == (200, {"totalTokens": tokens})
+    for path in (*served, *(f"{one}/" for one in served[:1])):
+        body = HELLO if path != "/v1/responses" else json.dumps({"model": "m", "input": "hi"}).encode()
+        status, document = await answered(gateway, path, body)
+        assert (status, "Hello." in json.dumps(document)) == (200, True)
+    for path, method in (("/v2", "POST"), (served[0], "GET"), (f"{GEMINI_AT}:generateContent", "GET")):
+        status, document = await answered(gateway, path, HELLO, method)
+        assert (status, document["error"]["message"]) == (
+            404, f"nothing is at {path}; there is {', '.join(served)}",
+        )  # fmt: skip
+    for path in (*served, "/v1/messages/count_tokens", f"{GEMINI_AT}:countTokens", f"{GEMINI_AT}:generateContent"):
+        status, document = await answered(gateway, path, b"[]")
+        assert (status, document["error"]["message"]) == (400, "the body is no JSON object")
+    assert gateway.account.turns == 4
+
+
+UNREACHED = "the model cannot be reached: no further request is answered"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told", "stop"),
+    [
+        (ContextOverflowError("long"), 400, "prompt is too long: over the model's maximum context length", None),
+        (RefusedError("no"), 400, "the model does not answer this for its content (content_filter)", None),
+        (RequestRejectedError("odd"), 400, "the model's endpoint does not understand this request", None),
+        (
+            BudgetSpentError("spent"),
+            402,
+            "the budget is spent: no further request is answered",
+            Stop(outcome=Outcome.BUDGET, detail="spent"),
+        ),
+        (ModelError("down"), 402, UNREACHED, Stop(outcome=Outcome.INFRASTRUCTURE, detail="down")),
+        (
+            KeyRejectedError("key"),
+            402,
+            UNREACHED,
+            Stop(outcome=Outcome.INFRASTRUCTURE, detail="key", of_the_run=True),
+        ),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_each_failure_is_told_without_its_details(
+    error: Exception, status: int, told: str, stop: Stop | None, stream: bool
+) -> None:
+    """These are recorded; what time does not mend ends the attempt, and the next request says so."""
+    exchanges: list[Exchange] = []
+    model = FakeModel([error, says("Hello.")])
+    gateway = ModelGateway(model, record=exchanges.append)
+    body = json.dumps({**json.loads(HELLO), "stream": stream}).encode()
+    found, document = await answered(gateway, "/v1/chat/completions", body)
+    assert (found, document["error"]["message"]) == (status, told)
+    assert (exchanges[0].error, exchanges[0].declined) == (str(error), isinstance(error, RefusedError))
+    assert gateway.stopped == stop
+    found, document = await answered(gateway, "/v1/chat/completions", HELLO)
+    if stop is None:
+        assert (found, gateway.account.turns) == (200, 1)
+        return
+    assert (found, document["error"]["message"]) == (402, f"{stop.detail}: no further request is answered")
+    assert await gateway.until_stopped() == stop
+    assert len(model.requests) == 1
+
+
+async def test_a_program_s_variables() -> None:
+    """The gateway's address in both families' forms, and a key that means nothing."""
+    found = ModelGateway(FakeModel()).address(1234)
+    assert found.environment() == {
+        "OPENAI_BASE_URL": "http://127.0.0.1:1234/v1",
+        "OPENAI_API_BASE": "http://127.0.0.1:1234/v1",
+        "OPENAI_API_KEY": found.key,
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:1234",
+        "ANTHROPIC_API_KEY": found.key,
+    }
+    assert (found.model, found.key[:10]) == ("model", "sk-inside-")
