@@ -10,8 +10,10 @@ import typer
 
 from groundup.api.requests import evaluation
 from groundup.cli.main import create_app
+from groundup.cli.options import Talk, one_format, time_option
 from groundup.configuration import words_with_home
 from groundup.domain.errors import UsageError
+from groundup.reports.forms import Format
 from groundup.settings import Settings, load
 from tests.cli.conftest import TWENTY, TWO, Groundup, Predict
 
@@ -310,3 +312,48 @@ def test_only_what_is_written_is_converted() -> None:
     made = {one.name for one in command.params if one._runtime_param is not None}
     assert {"attempts", "agent"} <= made
     assert made.isdisjoint({"grader", "tasks", "limit", "model", "workers"})
+
+
+@pytest.mark.parametrize(
+    ("given", "unit", "found"),
+    [("10m", "s", 600), ("90", "s", 90), ("1.5", "h", 1.5), ("90m", "h", 1.5), (" 2 ", "s", 2), (5, "s", 5)],
+)
+def test_a_time_is_a_number_with_or_without_a_unit(given: object, unit: str, found: float) -> None:
+    """A number alone is of the option's own unit."""
+    assert time_option(given, unit=unit) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "how", "said"),
+    [
+        ("30", {"with_unit": True}, "30 of what? Write 30h, 30m or 30s"),
+        ("1.5", {"with_unit": True}, "1.5 of what? Write 1.5h, 1.5m or 1.5s"),
+        ("0.5", {"least": 1.0}, "must be at least 1s"),
+        ("1", {"least": 2.5, "unit": "h"}, "must be at least 2.5h"),
+    ],
+)
+def test_a_time_that_is_none_is_refused(given: str, how: dict[str, Any], said: str) -> None:
+    """With what to write; nothing has to have a unit, and the least is enough."""
+    with pytest.raises(typer.BadParameter) as refused:
+        time_option(given, **how)
+    assert refused.value.message == said
+    assert time_option("0", with_unit=True) == 0
+    assert time_option("30s", with_unit=True) == 30
+    assert time_option("1", least=1.0) == 1
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    """A format and another, much and little."""
+    assert (one_format(Format.TABLE, json=True), one_format(Format.JSON, json=True)) == (Format.JSON, Format.JSON)
+    assert one_format(Format.MARKDOWN, json=False) is Format.MARKDOWN
+    assert Talk(json=True).report_format is Format.JSON
+    assert Talk(format=Format.MARKDOWN).report_format is Format.MARKDOWN
+    for given, said in (
+        ({"json": True, "format": Format.MARKDOWN}, "--json is --format json; leave --format markdown out"),
+        ({"quiet": True, "verbose": True}, "--quiet and --verbose contradict each other; leave one out"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            Talk(**given)
+        assert str(refused.value) == said
+    bare = Talk()
+    assert (bare.fail_under, bare.verbose, bare.quiet, bare.log_file) == (None, False, False, None)
