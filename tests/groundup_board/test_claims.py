@@ -36,7 +36,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 def claimed(names: Sequence[str] = NAMES, **more: list[Word]) -> tuple[ConfigFile, Lines]:
     """Return plan and verdicts of a run that got all points of these tasks."""
-    config, lines = run_of("r", {name: [(2.0, 2.0)] for name in names} | more, GRADER)
+    full: list[Word] = [(2.0, 2.0)]
+    config, lines = run_of("r", {**dict.fromkeys(names, full), **more}, GRADER)
     pinned = {"suite": "toy 1"} | {f"task {task.id}": task.digest for task in SUITE.tasks()}
     return planned(config, config.planned, pinned), lines
 
@@ -105,7 +106,8 @@ def test_what_cannot_be_true_of_a_plan(bundle: Bundle) -> None:
 
 def test_what_cannot_be_true_of_verdicts(bundle: Bundle) -> None:
     """Points that there are not, and graders that the run does not have."""
-    config, lines = claimed(NAMES[1:], **{NAMES[0]: [(3.0, 3.0)]})
+    three: list[Word] = [(3.0, 3.0)]
+    config, lines = claimed(NAMES[1:], **{NAMES[0]: three})
     ordered = planned(config, config.planned.but(tasks=NAMES), config.pinned)
     assert faults(bundle, ordered, lines) == [f"its score is of 3 points, and there are 2: {NAMES[0]}/0"]
     config, lines = claimed()

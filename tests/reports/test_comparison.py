@@ -148,3 +148,75 @@ def test_runs_of_the_same_submissions_are_told() -> None:
         "a and b hold the same submissions: what differs is how they were graded"
     )
     assert told("sha256:1", "sha256:2") == told("sha256:1", "") == told("", "") == ""
+
+
+def test_figures_of_a_comparison_number_by_number() -> None:
+    """Of the three figures, corrected for three comparisons; and what it takes until the difference shows."""
+    base, other = report_run(*run_of("a", BASE)), report_run(*run_of("b", OTHER))
+    found = compare(base, other, comparisons=3)
+    assert [(one.name, one.pairs, one.better, one.worse, one.equal) for one in found.figures] == [
+        ("score", 4, 1, 2, 1),
+        ("solved", 4, 1, 0, 3),
+        ("declared", 5, 2, 2, 1),
+    ]
+    for one, expected in zip(
+        found.figures,
+        [(0.0625, 0.328744, -0.050965), (0.25, 0.25, 0.57735), (0.044372, 0.06786, -0.231706)],
+        strict=True,
+    ):
+        assert (one.difference, one.standard_error, one.correlation) == pytest.approx(expected, abs=1e-6)
+        assert one.p_value == 1
+        assert one.interval
+        assert one.interval.level == pytest.approx(1 - 0.05 / 3)
+    assert (found.base, found.other, found.tasks, found.better, found.worse, found.equal) == ("a", "b", 4, 1, 2, 1)
+    assert (found.tasks_needed, found.power) == (621, None)
+    assert found.interval == found.figures[0].interval
+    assert found.lead
+    assert (found.lead.run, found.lead.over, found.lead.difference) == ("b", "a", 0.0625)
+    assert (found.lead.told_apart, found.lead.p_value, found.lead.interval) == (False, 1.0, found.interval)
+    back = compare(other, base, 0.2)
+    assert back.power
+    assert (back.tasks_needed, back.power.difference, back.power.tasks_needed, back.power.tasks) == (
+        621,
+        0.2,
+        63,
+        4,
+    )
+    assert back.lead
+    assert back.interval
+    assert back.lead.interval == back.interval.but(low=-back.interval.high, high=-back.interval.low)
+
+
+def test_a_lead_is_told_apart_by_its_chance() -> None:
+    """Ten tasks from nothing to everything are enough; without a common task there is no figure at all."""
+    none: dict[str, list[Word]] = {f"t{number}": [(0, 1)] for number in range(10)}
+    full: dict[str, list[Word]] = {f"t{number}": [(1, 1)] for number in range(10)}
+    for found in (pair(none, full), pair(full, none)):
+        assert found.lead
+        assert (found.lead.told_apart, found.lead.difference) == (True, 1.0)
+        assert found.lead.p_value
+        assert found.lead.p_value < 0.05
+    apart = pair({"x": [(1, 2)]}, {"y": [(1, 2)]})
+    assert (apart.tasks, apart.figures, apart.difference, apart.interval) == (0, (), None, None)
+    assert (apart.better, apart.worse, apart.equal, apart.tasks_needed) == (0, 0, 0, None)
+    assert apart.left_out == ("x", "y")
+
+
+def test_every_doubt_about_a_comparison_in_its_words() -> None:
+    """What lacks verdicts or left tasks out, and in what the two runs differ."""
+    base = report_run(*run_of("a", {"x": [(1, 2)], "y": ["pending"]}))
+    other = report_run(*run_of("b", {"x": [(1, 2)], "y": [(1, 2)]}, suite="toy 2"))
+    other = other.but(
+        left_out=("z",),
+        subject=other.subject.but(settings={**other.subject.settings, "rounds": 3}),
+        graders=(GRADER.but(version="4"),),
+    )
+    assert compare(base, base).warnings == ("a is provisional: 1 of 2 attempts have no verdict",) * 2
+    assert compare(base, other).warnings == (
+        "a is provisional: 1 of 2 attempts have no verdict",
+        "different suites: toy 1 and toy 2",
+        "b: 2 of 3 tasks asked for; left out, because they could not be graded when the run began: z; with them "
+        "as 0 the mean of 50.0 % would be 33.3 % (1/3)",
+        "different numbers of feedback rounds: 1 and 3",
+        "different graders, versions, data or environments; grade one again with `groundup regrade`",
+    )
