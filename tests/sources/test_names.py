@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundup.sources.names import is_standard, python_provider, words
+from groundup.sources.names import companions, is_standard, normalised, popular, python_provider, words
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,13 @@ from groundup.sources.names import is_standard, python_provider, words
         ("_cffi_backend", False, "cffi", True),
         ("_yaml", False, "pyyaml", True),
         ("_made_up", False, "", False),
+        ("__yaml.x", False, "pyyaml", True),
+        ("airflow.providers.amazon.aws", False, "apache-airflow-providers-amazon", True),
+        ("google.cloud.storage_v1beta2.types", False, "google-cloud-storage", True),
+        ("google.api_core_v", False, "google-api-core-v", False),
+        ("google", False, "google", True),
+        ("zope.interface.verify", False, "zope-interface", True),
+        ("made_up.sub.deep", True, "made-up-sub", False),
     ],
 )
 def test_the_longest_known_prefix_decides(module: str, shared: bool, name: str, known: bool) -> None:
@@ -35,3 +42,10 @@ def test_python_s_own_modules_of_any_version() -> None:
 def test_words_are_between_blanks() -> None:
     """On however many lines."""
     assert words(" a b\n c ") == {"a", "b", "c"}
+
+
+def test_lists_are_of_names_as_registries_spell_them() -> None:
+    """Comments in their files are no names."""
+    assert {"requests", "pyyaml"} <= popular()
+    assert all(name == normalised(name) for name in popular())
+    assert "attrs" in companions()["aiohttp"]

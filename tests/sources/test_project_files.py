@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.sources.project_files import has_trailing_commas, json_of, table_at, toml_of
+from groundup.sources.project_files import has_trailing_commas, json_of, table_at, toml_of, without_comments
 
 
 @pytest.mark.parametrize("text", [None, "", "a = [", b"\xff", "x = " + "[" * 100_000, "tool = 3"])
@@ -38,3 +38,37 @@ def test_comments_go_and_addresses_stay() -> None:
     assert json_of("\ufeff" + text) == {"$schema": "https://json.schemastore.org/tsconfig", "b": ["//", ",]"]}
     assert has_trailing_commas(text)
     assert not has_trailing_commas('{"a": ",]", "b": [1] /* , */}')
+
+
+@pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        (b'\xef\xbb\xbf{"a": "\xff"}', {"a": "\ufffd"}),
+        ('{"a": "b,}", "c": "/* d */ \\" // e",}', {"a": "b,}", "c": '/* d */ " // e'}),
+        ('/* a\n * b */ {"a": /**/ [1, 2 , ] // c\n}', {"a": [1, 2]}),
+        ('{"a": [1,, 2]}', {}),
+        ("3", {}),
+        ('[{"a": 1,}]', {}),
+    ],
+)
+def test_what_people_write_beside_json_goes(text: str | bytes, document: dict[str, object]) -> None:
+    """Comments, commas at ends and marks of encodings, but nothing in a text."""
+    assert json_of(text) == document
+
+
+def test_a_comment_ends_with_its_line_or_its_mark() -> None:
+    """All else stays to the letter."""
+    assert without_comments('{ // a\n"b": "//", /* c\nd */ /e }') == '{ \n"b": "//",  /e }'
+    assert not has_trailing_commas('{"a": [1, 2], "b": {"c": ","}} // ,]')
+    assert has_trailing_commas("[1,\n]")
+
+
+def test_a_table_is_a_copy() -> None:
+    """Without keys it is the document; a value, or nothing, is no table."""
+    document = {"a": {"b": {}}, "c": 1}
+    found = table_at(document)
+    assert found == document
+    assert found is not document
+    assert [table_at(one, "a") for one in (document, None, [1], {"a": 1})] == [{"b": {}}, {}, {}, {}]
+    assert table_at(document, "a", "b", "c") == table_at(document, "c", "d") == {}

@@ -143,3 +143,148 @@ def test_a_rule_that_finds_no_room_is_refused(text: str, step: tuple[str, ...], 
     """Its line or function is not there, or no empty line is."""
     with pytest.raises(RuleError, match=says):
         applied(text.encode(), [step])
+
+
+WHOLE = """\
+from __future__ import annotations
+import os
+from lib import a
+from lib.sub import (
+    b,
+    c,
+)
+from library import d
+from . import e
+try:
+    from lib import f
+except ImportError:
+    pass
+
+
+@one
+@two(
+    3
+)
+class A:
+    def t(self):
+        '''Say.'''
+        return a
+
+    async def u(self): return b
+
+
+def t():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "changed"),
+    [
+        (("star-imports", "lib"), {3: "from lib import *", "4-7": "from lib.sub import *"}),
+        (
+            ("star-imports", "lib", "library"),
+            {3: "from lib import *", "4-7": "from lib.sub import *", 8: "from library import *"},
+        ),
+        (("star-imports", "lib.sub"), {"4-7": "from lib.sub import *"}),
+        (("star-imports", "library"), {8: "from library import *"}),
+        (
+            ("star-imports-noted", "lib"),
+            {
+                3: "from lib import *",
+                "4-7": "from lib.sub import *\n# from lib import a\n"
+                "# from lib.sub import (\n#     b,\n#     c,\n# )",
+            },
+        ),
+        (
+            ("import-into", "import os", "nothing", "t"),
+            {2: None, 22: "        import os\n        '''Say.'''", 29: "    import os\n    pass"},
+        ),
+        (("skip", "t", "@s"), {27: "@s"}),
+        (("skip", "u"), {24: "    @pytest.mark.skip"}),
+        (("skip", "A"), {15: "@pytest.mark.skip"}),
+        (("decorate", "A", "@three"), {20: "@three\nclass A:"}),
+        (("decorate", "u", "@three"), {25: "    @three\n    async def u(self): return b"}),
+        (("without-definition", "A"), {"14-25": None}),
+        (("without-definition", "u"), {"24-25": None}),
+        (("fill-empty", "    pass", "x = 1"), {14: "x = 1"}),
+        (("fill-empty", "@one", "x = 1"), {24: "x = 1"}),
+        (("drop", "from lib "), {3: None, 11: None}),
+        (("comment", "from lib "), {3: "# from lib import a"}),
+        (
+            ("comment", "from l", "#"),
+            {3: "#from lib import a", 4: "#from lib.sub import (", 8: "#from library import d"},
+        ),
+        (("comment-within", "from lib "), {3: "# from lib import a", 11: "    # from lib import f"}),
+        (("comment-within", "@"), {16: "# @one", 17: "# @two("}),
+    ],
+)  # fmt: skip
+def test_of_a_whole_file_only_what_is_meant_changes(
+    step: tuple[str, ...], changed: dict[int | str, str | None]
+) -> None:
+    """Lines of several, decorators over lines, methods, nested and relative imports."""
+    lines: list[str | None] = [*WHOLE.split("\n")]
+    for place, text in changed.items():
+        first, _, last = str(place).partition("-")
+        lines[int(first) - 1 : int(last or first)] = [text] + [None] * (int(last or first) - int(first))
+    assert applied(WHOLE.encode(), [step]).decode() == "\n".join(line for line in lines if line is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "after"),
+    [
+        ("[a]\nx\n[b]\ny", ("drop-section", "[a]"), "[b]\ny"),
+        ("[a]\nx = [\n1]\n", ("drop-section", "[a]"), ""),
+        ("k\n[a]\n[b]", ("drop-section", "[a]"), "k\n[b]"),
+        ("\n\nclass A: pass", ("without-definition", "A"), ""),
+        ("a\n \nb\n\n", ("fill-empty", "a", "c"), "a\nc\nb\n\n"),
+        ("a\n\na\n\n", ("fill-empty", "a", "c"), "a\nc\na\n\n"),
+        ("a\r\nb\n\r", ("lf",), "a\nb\n\r"),
+        ("a\r\nb\n\r", ("crlf",), "a\r\nb\r\n\r"),
+        ("  a a\na", ("comment-within", "a", "#"), "  #a a\n#a"),
+        ("from a import b\nimport c", ("star-imports",), "from a import *\nimport c"),
+        ("from a import b", ("star-imports-noted",), "from a import *\n# from a import b"),
+        ("a", ("append", "b"), "a\nb\n"),
+    ],
+)
+def test_each_rule_at_its_bounds(text: str, step: tuple[str, ...], after: str) -> None:
+    """Nothing before, nothing after, twice, other line ends."""
+    assert applied(text.encode(), [step]).decode() == after
+
+
+@pytest.mark.parametrize(
+    ("content", "step", "says"),
+    [
+        (b"a\xff", ("drop", "a"), "drop: the file is not UTF-8 (byte 2)"),
+        (b"a", ("drop",), "drop: takes other arguments than []"),
+        (b"a", ("skip", "a", "b", "c"), "skip: takes other arguments than ['a', 'b', 'c']"),
+        (
+            b"a",
+            ("other",),
+            "no rule is called 'other'; there are append, comment, comment-within, crlf, decorate, drop, "
+            "drop-section, fill-empty, import-into, lf, replace, skip, star-imports, star-imports-noted, "
+            "without-definition",
+        ),
+        (b"import a", ("star-imports",), "no module-level import from anywhere"),
+        (b"from . import a", ("star-imports", "a", "b"), "no module-level import from a or b"),
+        (b"a\na", ("import-into", "a", "line", "f"), "'a' stands there 2 times"),
+        (b"a\ndef f(): pass", ("import-into", "a", "line", "f", "g"), "not all of f, g are functions of it"),
+        (b"a", ("drop-section", "[a]"), "no section [a]"),
+        (b"a", ("comment", "b"), "no line begins with 'b'"),
+        (b" a", ("comment", "a"), "no line begins with 'a'"),
+        (b"\ta", ("comment-within", "a"), "no line begins with 'a' after blanks"),
+        (b"a", ("replace", "", "b"), "'' stands there 0 times"),
+        (b"aba", ("replace", "a", "b"), "'a' stands there 2 times"),
+        (b"a", ("append",), "append: no line is given"),
+        (b"x = 1", ("decorate", "x", "@a"), "nothing in it is called x"),
+        (b"a\0", ("skip", "a"), "the file is no Python: source code string cannot contain null bytes"),
+    ],
+)
+def test_each_refusal_says_what_is_missing(content: bytes, step: tuple[str, ...], says: str) -> None:
+    """To the letter, and behind the file's name for who mends the recipe."""
+    with pytest.raises(RuleError) as refused:
+        applied(content, [step])
+    assert str(refused.value) == says
+    with pytest.raises(TaskError) as told:
+        FileEdit(sha256="0" * 64, steps=(step,)).of(content, "a.py")
+    assert str(told.value) == f"a.py: {says}; mend the recipe"

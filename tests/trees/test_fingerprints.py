@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from groundup.trees.fingerprints import Fingerprint, packed, prints_of, unpacked
+from groundup.trees.fingerprints import Fingerprint, _words, packed, prints_of, unpacked
 
 ORIGINAL = inspect.getsource(textwrap)
 OTHER = inspect.getsource(calendar)
@@ -83,3 +83,71 @@ def test_prints_are_the_same_everywhere() -> None:
 
 
 PINNED = [2179496750, 2571415915, 2746079390, 3468893326]
+
+
+def made(**files: range) -> Fingerprint:
+    """Return a fingerprint with these prints."""
+    return Fingerprint(task="demo", files={name: packed(prints) for name, prints in files.items()})
+
+
+@pytest.mark.parametrize(
+    ("of", "common", "is_copy"),
+    [(100, 12, True), (100, 11, False), (101, 12, False), (12, 12, True), (11, 11, False), (1000, 119, False)],
+)
+def test_a_copy_has_an_eighth_of_the_prints_and_a_dozen(of: int, common: int, *, is_copy: bool) -> None:
+    """Less of either is an accident."""
+    found = made(a=range(of)).likeness({"x": frozenset(range(of - common, of + 50))})
+    assert found.is_copy is is_copy
+    assert found == (common / of, common, ("x",))
+
+
+def test_the_places_that_have_most_come_first() -> None:
+    """Ten at most, none with less than a tenth of the first one's; equal ones by name, a shared print once."""
+    original = made(a=range(60), b=range(50, 100))
+    found = original.likeness(
+        {"few": frozenset({1}), "none": frozenset({7000}), "most": frozenset(range(20)), "two": frozenset({1, 2}),
+         "half": frozenset(range(50, 60))}
+    )  # fmt: skip
+    assert found == (0.3, 30, ("most", "half", "two"))
+    many = original.likeness({f"f{number:02}": frozenset({number}) for number in range(11, -1, -1)})
+    assert many == (0.12, 12, tuple(f"f{number:02}" for number in range(10)))
+    assert Fingerprint(task="demo", files={}).likeness({"a": frozenset({1})}) == (0.0, 0, ())
+    assert original.likeness({}) == (0.0, 0, ())
+
+
+def test_a_file_is_there_from_six_tenths_on() -> None:
+    """The one of which most is there, the later one of two; of small ones nothing is told."""
+    original = made(a=range(20), b=range(100, 120), small=range(200, 211))
+    for prints, name in (
+        (range(12), "a"),
+        (range(11), None),
+        ([*range(13), *range(100, 112)], "a"),
+        ([*range(12), *range(100, 113)], "b"),
+        ([*range(12), *range(100, 112)], "b"),
+        (range(200, 211), None),
+        ((), None),
+    ):
+        assert original.nearly(frozenset(prints)) == name
+
+
+@pytest.mark.parametrize(
+    ("code", "same"),
+    [
+        (b"'a  b'", b'rb"a b"'),
+        (b'"""a\n  b"""', b"'a b'"),
+        (b"f('x', [y])  # say", b"g 'x' [z]"),
+        (b"\xc3 = _x", b"a = b"),
+        (b"'it\\'s'", b'"it\\\'s"'),
+    ],
+)
+def test_words_that_say_nothing_of_where_code_is_from_are_one(code: bytes, same: bytes) -> None:
+    """Quotes, prefixes, blanks, brackets, comments and plain names."""
+    assert [*_words(code)] == [*_words(same)]
+
+
+def test_words_that_tell_code_apart_stay() -> None:
+    """Attributes, words of the language, strings, numbers and signs."""
+    code = b"if a.b.if_ >= 0x1F: return x['k'] + \"un\nlambda: None"
+    assert b" ".join(_words(code)).split() == (
+        b'if i . b . if_ > = 0x1F : return i [ k ] + "un lambda : None'.split()
+    )
