@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from groundup.domain.errors import NetworkError
 from groundup.registries.cache import FetchCache
 from groundup.registries.client import cutoff_instant
 from groundup.registries.ledger import UnknownPackageError
@@ -286,3 +287,36 @@ async def test_each_way_to_ask_for_what_is_not_there(npm: FakeNpm, registry: Npm
     with pytest.raises(UnknownPackageError) as caught:
         await registry.tarball("ms", "ms-2.0.0.tgz", cutoff_instant("2021-01-01"))
     assert str(caught.value) == "ms-2.0.0.tgz of ms is not known to be older than 2021-01-02T00:00:00+00:00"
+
+
+async def test_when_a_page_is_asked_for_again(
+    npm: FakeNpm, registry: NpmClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not while it is fresh; then with its tag, and what did not change counts anew; not where a host is down."""
+    monkeypatch.setattr("groundup.registries.upstream._PAUSES_S", (0.0,))
+    npm.add("ms", "1.0.0")
+    first = await registry.packument("ms", "brief")
+    assert (first.from_cache, first.stale) == (False, False)
+    again = await registry.packument("ms", "brief")
+    assert (again.page, again.from_cache, again.stale) == (first.page, True, False)
+    assert npm.site.paths() == ["/ms"]
+    monkeypatch.setattr("groundup.registries.client.FRESH_S", 0)
+    unchanged = await registry.packument("ms", "brief")
+    assert (unchanged.page, unchanged.from_cache, unchanged.stale) == (first.page, True, False)
+    assert [request.headers.get("if-none-match", "") != "" for request in npm.site.asked] == [False, True]
+    npm.add("ms", "1.1.0")
+    changed = await registry.packument("ms", "brief")
+    assert (len(changed.page.releases), changed.from_cache) == (2, False)
+    npm.site.pages["/ms"] = b"[]"
+    with pytest.raises(NetworkError) as caught:
+        await registry.packument("ms", "brief")
+    address = npm.site.address
+    assert str(caught.value) == f"{address}/ms: it is no JSON object; check that it is an npm registry"
+    with pytest.raises(UnknownPackageError) as unknown:
+        await registry.packument("none", "brief")
+    assert str(unknown.value) == "the npm registry that is configured does not know 'none'"
+    await npm.site.close()
+    for _ in range(2):
+        old = await registry.packument("ms", "brief")
+        assert (old.page, old.from_cache, old.stale) == (changed.page, True, True)
+    assert registry._upstream.seems_down(f"{address}/ms")
