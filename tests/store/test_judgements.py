@@ -1,5 +1,6 @@
 """`store.judgements`: what models said of a run, one process at a time."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from groundup.domain.errors import UsageError
 from groundup.domain.subjects import AttemptKey
+from groundup.domain.usage import TokenUsage
 from groundup.store.judgements import FILE_NAME, Judgement, JudgementsFile, read_judgements
 
 
@@ -41,3 +43,41 @@ def test_a_run_is_judged_by_one_process_at_a_time(tmp_path: Path) -> None:
     with JudgementsFile(tmp_path) as file:
         file.append(judgement("a"))
     assert [one.attempt.task for one in read_judgements(tmp_path)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "holds"),
+    [
+        ({}, True),
+        ({"scores": {"coverage": {"score": 10, "reason": "x" * 400}}}, True),
+        ({"scores": {"coverage": {"score": 0, "reason": ""}}}, True),
+        ({"scores": {"coverage": {"score": 11, "reason": ""}}}, False),
+        ({"scores": {"coverage": {"score": -1, "reason": ""}}}, False),
+        ({"scores": {"coverage": {"score": 1, "reason": "x" * 401}}}, False),
+        ({"scores": {"beauty": {"score": 1, "reason": ""}}}, False),
+        ({"of": "sources"}, False),
+        ({"failed": "x" * 400}, True),
+        ({"failed": "x" * 401}, False),
+        ({"vote": -1}, False),
+        ({"further": 1}, False),
+    ],
+)
+def test_a_line_says_what_a_judge_can_say(tmp_path: Path, changes: dict[str, object], *, holds: bool) -> None:
+    """Of known matters, by known criteria, from 0 to 10, in 400 characters."""
+    document = {**judgement("a").model_dump(mode="json"), **changes}
+    path = tmp_path / FILE_NAME
+    path.write_text(json.dumps(document) + "\n")
+    if holds:
+        (found,) = read_judgements(tmp_path)
+        assert found.model_dump(mode="json") == document
+        return
+    with pytest.raises(UsageError) as damaged:
+        list(read_judgements(tmp_path))
+    assert str(damaged.value) == f"{path}, line 1 is damaged; restore the file or remove that line"
+
+
+def test_what_a_judge_did_not_say_is_nothing() -> None:
+    """No scores, no cost, not swayed; the first vote."""
+    found = judgement("a")
+    assert (found.vote, found.scores, found.influenced, found.failed) == (0, {}, False, None)
+    assert (found.shown_files, found.all_files, found.usage, found.cost_usd) == (0, 0, TokenUsage(), None)
