@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from groundup.cli.doctor import MachineReport, _git_host
+from groundup.runs.gradable import Gradable, Host, Lack
+from groundup.sandbox.machine import Fact, FactStatus
+from groundup.settings import Settings
 from tests.cli.conftest import Groundup
 
 
@@ -85,3 +89,111 @@ def test_the_table_says_what_enforces_each_limit(groundup: Groundup) -> None:
     assert "package index" in ended.out
     assert "Tasks that can be graded here" in ended.out
     assert "groundup: " in ended.err
+
+
+GOOD = Fact(name="uv", status=FactStatus.GOOD, value="1")
+BAD = Fact(name="sandboxes", status=FactStatus.BAD, value="none", advice="allow user namespaces")
+DATA = Lack(what="data", tasks=3, command="groundup data pull toy", advice="`groundup data pull toy` brings it")
+PYTHON = Lack(what="Python 3.8 (2)", tasks=2, command="uv python install 3.8", advice="fetch it", alone=1)
+JDK = Lack(what="a JDK", tasks=9, advice="install one")
+READY = Gradable(suite="toy", tasks=9, online=3, offline=1, lacks=(DATA, PYTHON, JDK), beside=("no Docker",))
+
+
+@pytest.mark.parametrize(
+    ("facts", "suites", "code", "said"),
+    [
+        (
+            (GOOD,),
+            (
+                Gradable(
+                    suite="toy", tasks=9, online=3, offline=1, lacks=(DATA, PYTHON, JDK), beside=("no Docker",)
+                ),
+            ),
+            0,
+            [
+                "toy: 3 tasks lack data: `groundup data pull toy` brings it",
+                "toy: 2 tasks lack Python 3.8 (2): fetch it",
+                "toy: 9 tasks lack a JDK: install one",
+                "toy: no Docker",
+                "groundup: can be graded here: 3 of 9 tasks of toy",
+                "groundup: the shortest way to 1 more: `uv python install 3.8`",
+            ],
+        ),
+        (
+            (GOOD,),
+            (
+                Gradable(suite="toy", tasks=3, online=0, offline=0, lacks=(DATA,)),
+                Gradable(suite="two", tasks=2, online=0, offline=0, lacks=(PYTHON.but(alone=0),)),
+            ),
+            3,
+            [
+                "toy: 3 tasks lack data: `groundup data pull toy` brings it",
+                "two: 2 tasks lack Python 3.8 (2): fetch it",
+                "groundup: can be graded here: 0 of 3 tasks of toy, 0 of 2 tasks of two",
+                "groundup: not ready: no task can be graded here yet; the lines above say what is missing",
+                "groundup: the shortest way to up to 3 more: `groundup data pull toy`",
+            ],
+        ),
+        (
+            (GOOD, BAD),
+            (Gradable(suite="toy", tasks=3, online=3, offline=0, lacks=(DATA,)),),
+            3,
+            [
+                "sandboxes: allow user namespaces",
+                "toy: 3 tasks lack data: `groundup data pull toy` brings it",
+                "groundup: not ready; see above",
+            ],
+        ),
+    ],
+    ids=["ready", "no task", "no sandbox"],
+)
+def test_a_machine_is_told_in_lines(
+    groundup: Groundup,
+    monkeypatch: pytest.MonkeyPatch,
+    facts: tuple[Fact, ...],
+    suites: tuple[Gradable, ...],
+    code: int,
+    said: list[str],
+) -> None:
+    """What each suite lacks, what can be graded, and a way whose gain is known before one that may gain more."""
+
+    async def examined(settings: Settings) -> MachineReport:
+        return MachineReport(facts=facts, suites=suites)
+
+    monkeypatch.setattr("groundup.cli.doctor._examined", examined)
+    ended = groundup("doctor")
+    assert (ended.code, ended.err.splitlines()) == (code, said)
+    rows = [line.split() for line in ended.out.splitlines()]
+    for one in suites:
+        assert [one.suite, str(one.tasks), str(one.online), str(one.offline)] in rows
+    for fact in facts:
+        assert [fact.name, fact.status.value, fact.value] in rows
+    document = json.loads(groundup("doctor", "--json").out)
+    assert document == {
+        "ready": code == 0,
+        "facts": [one.model_dump(mode="json") for one in facts],
+        "suites": [one.model_dump(mode="json") for one in suites],
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "value"),
+    [
+        ((True, True), "answers"),
+        ((True, False), "1 of 2 repositories answer"),
+        ((False, False), "cannot be reached"),
+    ],
+)
+def test_a_git_host_answers_for_some_repositories_or_all(answers: tuple[bool, ...], value: str) -> None:
+    """Those of other hosts say nothing of it."""
+    there = {f"github.com/a/{number}": here for number, here in enumerate(answers)}
+    host = Host(
+        interpreters={},
+        repositories={**there, "gitlab.com/a/b": not answers[0]},
+        has_mirror=False,
+        has_git=True,
+        has_java=False,
+    )
+    fact = _git_host("github.com", host)
+    assert (fact.name, fact.value) == ("github.com", value)
+    assert fact.status is (FactStatus.GOOD if all(answers) else FactStatus.LIMITED)
