@@ -214,3 +214,64 @@ def test_a_task_that_fits_is_whole() -> None:
     assert cut == text[: len(text) * 9 // 10] + "\n[... the rest of the task is left out]"
     told = "(The task's text is not at hand; judge what was handed in by what it says of itself.)"
     assert shortened_task(None, 1) == told
+
+
+def test_the_order_of_reading_to_the_letter(tmp_path: Path) -> None:
+    """README, declarations, code near the top, tests, the rest; then by depth and name."""
+    names = [
+        "readme.RST",
+        "pyproject.toml",
+        "requirements-dev.txt",
+        "src/Cargo.toml",
+        "a.py",
+        "z.go",
+        "src/b.rs",
+        "test_a.py",
+        "a_test.go",
+        "src/AppTests.java",
+        "spec/x.rb",
+        "README",
+        "docs/README.md",
+        "latest.py",
+        "notes.txt",
+        "src/notes.txt",
+    ]
+    for name in [*names, "build/x.py", "src/target/y.rs", ".git/config"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1\n")
+    found = material_of(tmp_path, "repository", 20_000)
+    shown = [line.removeprefix("--- file: ") for line in found.text.splitlines() if line.startswith("--- file: ")]
+    assert shown == [
+        "README",
+        "readme.RST",
+        "pyproject.toml",
+        "requirements-dev.txt",
+        "src/Cargo.toml",
+        "a.py",
+        "latest.py",
+        "z.go",
+        "src/b.rs",
+        "a_test.go",
+        "test_a.py",
+        "spec/x.rb",
+        "src/AppTests.java",
+        "notes.txt",
+        "docs/README.md",
+        "src/notes.txt",
+    ]
+    assert (found.shown, found.files) == (16, 16)
+    tests = material_of(tmp_path, "tests", 20_000)
+    assert (tests.shown, tests.files) == (4, 16)
+    assert material_of(tmp_path, "readme", 20_000).shown == 2
+
+
+def test_what_is_too_little_to_read_is_not_shown(tmp_path: Path) -> None:
+    """A file that does not fit is cut where 200 tokens are left; with fewer a later one may fit."""
+    (tmp_path / "a.py").write_text("value = compute(first, second)\n" * 300)
+    (tmp_path / "b.py").write_text("b = 1\n")
+    listing = estimated_text_tokens("--- all files\na.py (9300 bytes)\nb.py (6 bytes)\n")
+    cut = material_of(tmp_path, "repository", listing + 200)
+    assert (cut.shown, "[... the rest of this file is left out]" in cut.text) == (1, True)
+    assert estimated_text_tokens(cut.text) <= listing + 215
+    less = material_of(tmp_path, "repository", listing + 199)
+    assert (less.shown, "compute" in less.text, "b = 1" in less.text) == (1, False, True)

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from groundup.domain.subjects import AttemptKey
 from groundup.settings import load
+from groundup.store.folder import RunFolder
 from groundup.viewer.app import Viewer
 from groundup.viewer.index import RunIndex
 from groundup.viewer.searching import search_files
@@ -72,3 +74,54 @@ def test_a_search_goes_on_where_it_ended(index: RunIndex) -> None:
     assert (late.hits, late.looked_at, late.total) == ((), 1, 3)
     beyond = search_files(index, "needle", "", 3, 30)
     assert (beyond.hits, beyond.looked_at) == ((), 3)
+
+
+def test_a_search_ends_at_fifty_hits_and_goes_on_after_them(tmp_path: Path) -> None:
+    """However many attempts there are, each is looked at once."""
+    write_run(tmp_path, "many", {f"t{number:03}": [(1, 2)] for number in range(53)}, said="needle")
+    with closing(RunIndex(tmp_path)) as index:
+        index.refresh()
+        first = search_files(index, "needle", "many", 0, 60)
+        assert (len(first.hits), first.looked_at, first.total) == (50, 50, 53)
+        rest = search_files(index, "needle", "many", first.looked_at, 60)
+        assert (len(rest.hits), rest.looked_at, rest.total) == (3, 53, 53)
+        assert len({one.place.task for one in (*first.hits, *rest.hits)}) == 53
+        assert search_files(index, "nowhere", "many", 0, 60).looked_at == 53
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted", "text"),
+    [
+        (["no test, with a straw in it"], "straw", "no test, with a straw in it"),  # a damaged line
+        (["x" * 150 + "straw" + "y" * 150], "straw", "x" * 100 + "straw" + "y" * 100),
+        (["x" * 99 + "straw" + "y" * 99], "straw", "x" * 99 + "straw" + "y" * 99),
+        (["first", "a straw", "another straw"], "straw", "a straw"),
+        (["straw"], "straw", "straw"),
+        ([r"a\nb\tstraw\rc\d"], "straw", r"a b straw c\d"),
+        (
+            ['{"id":"t::one","outcome":"failed","expected":true,"message":"a\\n  the STRAW \\nb"}'],
+            "straw",
+            "t::one failed: the STRAW",
+        ),
+        (['{"id":"t::straw","outcome":"failed","expected":true,"message":"a"}'], "straw", "t::straw failed"),
+        (
+            ['{"id":"t::one","outcome":"failed","expected":true,"detail":"a straw"}'],
+            "straw",
+            "t::one failed: a straw",
+        ),
+        (
+            [json.dumps({"id": "t", "outcome": "failed", "expected": True, "message": "straw" + "z" * 500})],
+            "straw",
+            "t failed: straw" + "z" * 385,
+        ),
+    ],
+)
+def test_lines_of_tests_as_they_are_told(
+    index: RunIndex, tmp_path: Path, lines: list[str], wanted: str, text: str
+) -> None:
+    """A test by its name and the line that holds the words, at most 400 characters; anything else as it stands."""
+    attempt = RunFolder(tmp_path / "r1").attempt(AttemptKey(task="a", index=0))
+    attempt.tests_file.write_text("".join(f"{line}\n" for line in lines))
+    assert found(index, wanted, "r1") == [("r1/a", "tests", None, text)]
+    attempt.tests_file.write_text("\n".join(lines))  # torn
+    assert found(index, wanted, "r1") == [("r1/a", "tests", None, text)]
