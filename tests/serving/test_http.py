@@ -3,8 +3,9 @@
 import asyncio
 import hashlib
 import json
+import resource
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import JsonValue
@@ -15,7 +16,20 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from groundup.domain.errors import GroundupError, InfrastructureError, UsageError
-from groundup.serving.http import Direct, Gate, client_of, configured, left, refusal, text_of
+from groundup.serving.http import (
+    BODY_BYTES,
+    HEAD_BYTES,
+    Direct,
+    Gate,
+    _Joined,
+    _most,
+    body_of,
+    client_of,
+    configured,
+    left,
+    refusal,
+    text_of,
+)
 from groundup.serving.session import EndedError, StartingError
 from groundup.serving.sessions import ExistsError, FullError, UnknownSessionError
 
@@ -185,3 +199,74 @@ def test_how_an_application_is_served() -> None:
     assert (found.proxy_headers, found.access_log, found.server_header) == (False, False, False)
     assert (found.lifespan, found.log_config, found.timeout_graceful_shutdown) == ("off", None, 5)
     assert (found.ws_max_size, found.timeout_keep_alive) == (16 * 1024 * 1024, 75)
+
+
+@pytest.mark.parametrize(
+    ("files", "most"), [(1024, 512), (10, 5), (8192, 4096), (8194, 4096), (resource.RLIM_INFINITY, 4096)]
+)
+def test_half_of_all_descriptors_are_for_connections(
+    monkeypatch: pytest.MonkeyPatch, files: int, most: int
+) -> None:
+    """The others are for sandboxes."""
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (files, files))
+    assert _most() == most
+
+
+class Wire:
+    """A transport that keeps what it sends."""
+
+    name = "wire"
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.closing = False
+
+    def write(self, data: bytes) -> None:
+        self.sent.append(data)
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        self.closing = True
+
+
+async def test_what_is_written_in_one_round_is_sent_as_one() -> None:
+    """Much is sent at once, as is what is left when it closes; to who is gone nothing."""
+    wire = Wire()
+    joined = _Joined(cast("asyncio.Transport", wire), asyncio.get_running_loop())
+    assert joined.name == "wire"
+    for data in (b"a", b"b", b""):
+        joined.write(data)
+    assert wire.sent == []
+    await asyncio.sleep(0)
+    assert wire.sent == [b"ab"]
+    joined.write(bytes(HEAD_BYTES))
+    assert len(wire.sent) == 1
+    joined.write(b"c")
+    assert [len(data) for data in wire.sent] == [2, HEAD_BYTES + 1]
+    await asyncio.sleep(0)
+    joined.flush()
+    assert len(wire.sent) == 2
+    joined.write(b"d")
+    joined.close()
+    assert (wire.sent[2:], wire.closing) == ([b"d"], True)
+    joined.write(b"e")
+    joined.flush()
+    assert len(wire.sent) == 3
+
+
+async def test_a_client_without_an_address_is_local() -> None:
+    """As over a Unix socket."""
+    assert await asked((), host="localhost", client=None) == ("local", [])
+
+
+async def test_a_body_that_is_too_large_names_the_limit() -> None:
+    """In MiB."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": bytes(BODY_BYTES), "more_body": True}
+
+    with pytest.raises(HTTPException) as refused:
+        await body_of(Request({"type": "http", "method": "POST", "headers": []}, receive))
+    assert (refused.value.status_code, refused.value.detail) == (413, "a request has at most 16 MiB")

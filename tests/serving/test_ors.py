@@ -243,3 +243,45 @@ async def test_a_closed_session_ends_its_call(client: Client, house: House) -> N
     await client.post("/delete", sid=sid)
     assert (await running)["reason"] == "episode_finished"
     assert house.service.sessions.all == ()
+
+
+@pytest.mark.parametrize(("sid", "status"), [("", 400), ("x" * 201, 400), ("x" * 200, 404), ("x", 404)])
+async def test_a_session_has_a_name_of_some_length(client: Client, sid: str, status: int) -> None:
+    """In its header."""
+    refused = await client.post("/ping", sid=sid)
+    assert refused.status_code == status
+    assert refused.json()["detail"] == (
+        "the header X-Session-ID names a session" if status == 400 else "there is no such session; create it first"
+    )
+
+
+async def test_the_prompt_is_a_block_and_a_message(client: Client) -> None:
+    """The same text; and the tools of a session are those of all."""
+    sid = await client.create()
+    (block,) = (await client.get("/prompt", sid)).json()
+    assert (block["type"], block["detail"]) == ("text", None)
+    assert block["text"].startswith("Write task-0000.")
+    assert (await client.get("/messages", sid)).json() == [{"role": "user", "blocks": [block], "detail": None}]
+    assert (await client.get("/task_tools", sid)).json() == (await client.get("/tools")).json()
+    assert (await client.get("/task_tools", "other")).status_code == 404
+    secrets = await client.get("/v1/environments/me/toy/required-secrets")
+    assert secrets.json() == {"secrets": []}
+    assert (await client.post("/ping", sid=sid)).json() == {"status": "ok"}
+    assert (await client.post("/delete_session", sid=sid)).json() == {"sid": sid}
+    call = await client.post("/call", {"name": "bash", "input": {"command": "ls"}, "task_id": "x"}, sid)
+    assert call.status_code == 410
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"input": {}}, "a call has `name`, a text, and `input`, an object"),
+        ({"name": "bash", "input": []}, "a call has `name`, a text, and `input`, an object"),
+        ({"name": 3}, "name is a text"),
+        ({"name": "bash", "task_id": 3}, "task_id is a text"),
+    ],
+)
+async def test_a_call_that_is_none_is_refused_in_words(client: Client, body: dict[str, object], says: str) -> None:
+    """Before anything is done."""
+    refused = await client.post("/call", body, await client.create())
+    assert (refused.status_code, refused.json()["detail"]) == (400, says)
