@@ -1,8 +1,17 @@
 """What is said of attempts at work."""
 
 from groundup.cli.live_steps import AtWork
-from groundup.domain.subjects import AttemptKey
-from groundup.runs.progress import AttemptAt, AttemptBegan, RunBegan, Standing
+from groundup.domain.subjects import AttemptKey, Provenance, Submission
+from groundup.runs.progress import (
+    AttemptAt,
+    AttemptBegan,
+    AttemptEnded,
+    AttemptMade,
+    RunBegan,
+    RunEnded,
+    Standing,
+)
+from tests.runs.test_progress import line
 
 STANDING = Standing(total=9, settled=0, running=0)
 
@@ -59,3 +68,25 @@ def test_files_are_counted_as_one_step() -> None:
     clock.now_s = 8
     work.hear(at("a", "4,000 files read"))
     assert work.words() == "a/0: 4,000 files read, 5 s"
+
+
+def test_what_ended_is_no_longer_at_work() -> None:
+    """Be it made or graded; an attempt that is not at work has no step, and nothing is done after the end."""
+    clock = Clock()
+    work = AtWork(clock)
+    assert work.words() == "looking at what there is to do, 0 s"
+    work.hear(RunBegan(run_id="r", folder="r", standing=STANDING))
+    work.prepare("too late")
+    work.hear(at("z", "never began"))
+    assert work.words() == ""
+    for task in ("a", "b", "c"):
+        work.hear(begun(task))
+    assert work.words() == "a/0: beginning, 0 s; b/0: beginning, 0 s; c/0: beginning, 0 s"
+    made = Submission(digest="sha256:" + "1" * 64, files=1, bytes=1, provenance=Provenance(source="agent"))
+    work.hear(AttemptMade(attempt=AttemptKey(task="a"), submission=made, standing=STANDING))
+    work.hear(AttemptEnded(line=line("b", 4), again=True, standing=STANDING))
+    clock.now_s = 1.6
+    assert work.words() == "c/0: beginning, 2 s"
+    work.hear(AttemptEnded(line=line("c", None), again=False, standing=STANDING))
+    work.hear(RunEnded(standing=STANDING, interrupted=False))
+    assert work.words() == ""
