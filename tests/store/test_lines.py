@@ -1,5 +1,6 @@
 """`store.lines`: a line holds its whole verdict, and a damaged one is named."""
 
+import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,8 +10,17 @@ from hypothesis import strategies as st
 
 from groundup.domain.subjects import AttemptKey, Outcome
 from groundup.domain.verdicts import GraderIdentity, Reason, Score, Stage, Status, Verdict
-from groundup.store.lines import Chain, encode, written_lines
-from groundup.store.records import ConfigFile, Planned, References, RunConfiguration, Start, VerdictLine
+from groundup.store.lines import Chain, encode, sealed_anew, written_lines
+from groundup.store.records import (
+    ConfigFile,
+    JournalEnd,
+    LockFile,
+    Planned,
+    References,
+    RunConfiguration,
+    Start,
+    VerdictLine,
+)
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 CONFIG = ConfigFile(
@@ -118,3 +128,41 @@ def test_a_line_of_another_run_or_start_does_not_fit() -> None:
         other = Chain(config)
         other.know(starts)
         assert not other.fits(sealed, 0)
+
+
+def test_lines_are_sealed_anew_for_a_run_that_says_other_things(tmp_path: Path) -> None:
+    """Each with its chain, of which the lock tells; those that cannot be read, or have none, stay as they are."""
+    start = Start(at=NOW, pid=1, groundup="1")
+    lock, other = LockFile(starts=(start,)), CONFIG.but(run_id="other")
+    chain, written = Chain(CONFIG), list[bytes]()
+    chain.know(lock.starts)
+    plain, damaged = encode(line(task="d")), b"no line"
+    for data in (encode(line(verdict())), damaged, encode(line(task="b")), plain):
+        written.append(data if data in (damaged, plain) else chain.seal(data, 0))
+        chain.add(written[-1], is_line=data != damaged)
+    path = tmp_path / "verdicts.jsonl"
+    path.write_bytes(b"".join(data + b"\n" for data in written))
+    whole = hashlib.sha256(b"".join(written[:2])).hexdigest()
+    had = lock.but(journal=JournalEnd(lines=4, chain=chain.end), mended=JournalEnd(lines=2, chain=whole))
+
+    assert sealed_anew(written_lines(path), CONFIG, had) == (path.read_bytes(), had)
+    assert sealed_anew(written_lines(path), CONFIG, lock) == (path.read_bytes(), lock)
+
+    made, told = sealed_anew(
+        written_lines(path), other, had, lambda one: one.but(submission=None) if one.attempt.task == "b" else one
+    )
+    assert made.endswith(b"\n")
+    lines = made.split(b"\n")[:-1]
+    assert (lines[1], lines[3]) == (damaged, plain)
+    again = Chain(other)
+    again.know(lock.starts)
+    for number, data in enumerate(lines):
+        assert again.fits(data, 0) is (number in (0, 2))
+        again.add(data, is_line=data != damaged)
+    assert told == had.but(
+        journal=JournalEnd(lines=4, chain=again.end),
+        mended=JournalEnd(lines=2, chain=hashlib.sha256(lines[0] + lines[1]).hexdigest()),
+    )
+    assert VerdictLine.model_validate_json(lines[2]).submission is None
+    assert VerdictLine.model_validate_json(lines[0]).verdict == verdict()
+    assert sealed_anew([], CONFIG, lock) == (b"", lock)
