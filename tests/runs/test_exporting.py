@@ -163,19 +163,16 @@ def test_what_is_ablated_says_whose_it_is(settings: Settings, predict: Predict, 
     given = predict({"task-0000/0": "half", "task-0000/1": "fail", "task-0001/1": "fail"})
     given = given.but(agent_name="me", model_name="m/n")
     run = RunFolder(api.NewRun(evaluation(given, PATCHES), QUICK, settings, run_id="one").work().folder)
-    made = ablate(run, "shout", tmp_path / "ablated", settings)
+    target = tmp_path / "deep" / "ablated"
+    made = ablate(run, "shout", target, settings)
     fails = [f"task-000{name}: it fails already" for name in ("0/1", "1/1")]
     assert (made.made, made.refused, made.is_unfit) == (1, fails, False)
-    assert {name: text for name, text in files_in(tmp_path / "ablated").items() if name != "ablation.json"} == {
+    assert {name: text for name, text in files_in(target).items() if name != "ablation.json"} == {
         f"task-0000/0/{BEHAVIOUR}": "shout HALF of task-0000"
     }
-    assert not (tmp_path / "ablated" / "task-0001").exists()
-    assert json.loads((tmp_path / "ablated" / "ablation.json").read_text()) == {
-        "ablation": "shout",
-        "run": "one",
-        "agent": "me",
-        "model": "m/n",
-    }
+    assert not (target / "task-0001").exists()
+    record = {"ablation": "shout", "run": "one", "agent": "me", "model": "m/n"}
+    assert (target / "ablation.json").read_text() == json.dumps(record, indent=1) + "\n"
     changed = run.attempt(AttemptKey(task="task-0000"))
     (changed.submission / BEHAVIOUR).write_text("pass")
     made = ablate(run, "whisper", tmp_path / "again", settings)
