@@ -152,3 +152,12 @@ def test_rows_of_the_command(
     planned = groundup("judge", "r1", "-m", "openai/gpt-4.1", "--of", "readme", "--dry-run")
     assert planned.code == 4
     assert re.fullmatch(r"1  +0  +at most about \d+  +at most 4000", planned.out.strip().splitlines()[-1].strip())
+
+
+def test_what_judges_need_is_asked_for(at: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key before anybody is asked, and a file of prices where one is named."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+        judge("r1", settings=at, model="openai/m", of="readme")
+    with pytest.raises(UsageError, match="/none/prices"):
+        judging_plan("r1", settings=at, model="openai/m", of="readme", prices="/none/prices.toml")

@@ -263,15 +263,3 @@ def test_the_order_of_reading_to_the_letter(tmp_path: Path) -> None:
     tests = material_of(tmp_path, "tests", 20_000)
     assert (tests.shown, tests.files) == (4, 16)
     assert material_of(tmp_path, "readme", 20_000).shown == 2
-
-
-def test_what_is_too_little_to_read_is_not_shown(tmp_path: Path) -> None:
-    """A file that does not fit is cut where 200 tokens are left; with fewer a later one may fit."""
-    (tmp_path / "a.py").write_text("value = compute(first, second)\n" * 300)
-    (tmp_path / "b.py").write_text("b = 1\n")
-    listing = estimated_text_tokens("--- all files\na.py (9300 bytes)\nb.py (6 bytes)\n")
-    cut = material_of(tmp_path, "repository", listing + 200)
-    assert (cut.shown, "[... the rest of this file is left out]" in cut.text) == (1, True)
-    assert estimated_text_tokens(cut.text) <= listing + 215
-    less = material_of(tmp_path, "repository", listing + 199)
-    assert (less.shown, "compute" in less.text, "b = 1" in less.text) == (1, False, True)

@@ -8,7 +8,7 @@ from groundup.domain.inventory import Inventory
 from groundup.domain.limits import Feedback
 from groundup.domain.verdicts import GraderIdentity
 from groundup.reports.comparison import compare
-from groundup.reports.conditions import Conditions, HiddenScores, condition_sentences, conditions_of
+from groundup.reports.conditions import Conditions, HiddenScores, condition_sentences, conditions_of, differing
 from groundup.reports.document import RunReport
 from groundup.reports.summary import report_run
 from groundup.reports.views import origin
@@ -97,3 +97,46 @@ def test_the_programs_of_agents_are_named_and_compared() -> None:
     )
     assert compare(left, left).warnings == ()
     assert "inventories" not in left.model_dump_json(), "the lock has them"
+
+
+USUAL = Conditions(hidden_scores="shown", verdicts=4, stand_ins=0, graded_twice=1)
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "said"),
+    [
+        (USUAL, USUAL, []),
+        (USUAL, USUAL.but(hidden_scores="unknown"), ["hidden scores while it worked: shown and unknown"]),
+        (
+            USUAL,
+            USUAL.but(stand_ins=2, graded_twice=0),
+            [
+                "stand-ins for what tasks ask for: 0 of 4 verdicts and 2 of 4 verdicts",
+                "graded twice: 1 of 4 verdicts and 0 of 4 verdicts",
+            ],
+        ),
+        (USUAL.but(stand_ins=1), USUAL.but(stand_ins=2, graded_twice=3), []),
+        (
+            USUAL.but(programs=("x", "y")),
+            USUAL.but(programs=("z",)),
+            ["agents had other programs: x, then y and z"],
+        ),
+        (USUAL.but(programs=("x",)), USUAL, []),
+    ],
+)
+def test_in_what_conditions_differ(base: Conditions, other: Conditions, said: list[str]) -> None:
+    """Numbers only where one of them is none; programs only where both are known."""
+    assert list(differing(base, other)) == said
+    assert len(list(differing(other, base))) == len(said)
+
+
+def test_what_a_reader_must_know_in_its_words() -> None:
+    """In one order; without a verdict neither scores nor programs are spoken of."""
+    found = USUAL.but(programs=("x", "y"), verdicts=1, stand_ins=1)
+    assert list(condition_sentences(found)) == [
+        "the agent saw hidden scores while it worked",
+        "agents had x, then y",
+        "another interpreter or tool than the task asks for stood in for 1 of 1 verdict",
+        "1 of 1 verdict graded twice, because the machine was busy; the second counts",
+    ]
+    assert list(condition_sentences(USUAL.but(programs=("x",), verdicts=0, graded_twice=0))) == []

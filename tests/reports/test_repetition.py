@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundup.reports.repetition import noise_of
 from groundup.reports.statistics import all_of, best_of, one_of, spread, within_variance
 from tests.effort import often
 
@@ -82,3 +83,14 @@ def test_single_attempts_tell_nothing_of_spread() -> None:
     assert spread([[1.0], [0.0]]) is None
     assert spread([[1.0, 0.0], [0.0]]) is None
     assert within_variance([[1.0], [0.0]]) is None
+
+
+def test_the_noise_of_a_run_by_hand() -> None:
+    """Two tasks with two attempts of three: variances 1/2 and 0, so a run's mean has 1/4 divided by 3."""
+    values = {"a": [0.0, 1.0], "b": [1.0, 1.0], "c": [1.0]}
+    found = noise_of(values, values)
+    assert found
+    assert (found.tasks, found.flipping) == (2, ("a",))
+    expected = (0.288675, 0.408248, 0.800167)
+    assert (found.deviation, found.difference, found.needed) == pytest.approx(expected, abs=1e-6)
+    assert noise_of({"c": [1.0]}, {"c": [1.0]}) is None
