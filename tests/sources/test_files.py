@@ -96,6 +96,11 @@ def test_any_encoding_becomes_utf_8(data: bytes, text: str) -> None:
             "# %time\n  # pip install x\n# help\nx = 1",
         ),
         ("3", ""),
+        (
+            '[3, {"cell_type": "code", "source": "%%bash\\nls"}, {"cell_type": "raw", "source": "no"},'
+            ' {"cell_type": "code", "source": " %%prun\\nx"}, {"cell_type": "code", "source": ["a = 1 %", 2]}]',
+            " # %prun\nx\na = 1 %2",
+        ),
     ],
 )
 def test_of_a_notebook_code_counts(cells: str, code: str) -> None:
@@ -134,13 +139,40 @@ def test_a_repository_is_read_in_order(tmp_path: Path) -> None:
     assert (list(found.manifests), found.whole) == (["setup.cfg", "sub/package.json"], True)
 
 
+def test_scripts_stay_on_their_lines(tmp_path: Path) -> None:
+    """All of them, and as many bytes before each as in the file; other elements are blanks."""
+    page = "<p>\u00e9\n<SCRIPT lang='ts'>a</script>b<script>\nimport c</script\n><style>d</style><script>e"
+    (tmp_path / "page.svelte").write_text(page, encoding="utf-8")
+    (found,) = read_tree(tmp_path / "page.svelte").sources
+    data = page.encode()
+    assert len(found.data) == len(data)
+    assert found.data.split() == [b"a", b"import", b"c"]
+    assert [found.data.index(word) for word in (b"a", b"import c")] == [
+        data.index(b">a") + 1,
+        data.index(b"import"),
+    ]
+    assert [number for number, byte in enumerate(found.data) if byte == 10] == [
+        number for number, byte in enumerate(data) if byte == 10
+    ]
+
+
+def test_a_diff_goes_on_after_odd_hunks() -> None:
+    """A hunk without a length has one line; what follows it, and what has no head, is nobody's."""
+    text = (
+        b"+lost\n--- a/x.py\n+++ b/x.py\n@@ -1 +3 @@\n+a\n+beyond\n@@ -9,0 +8,0 @@\n+none\n@@ -9 +5,2 @@\n\n+b\n"
+    )
+    assert [*from_diff(text)] == [SourceFile("x.py", b"\n\na\n\n\nb", frozenset({3, 6}))]
+    assert [*from_diff(b"")] == []
+    assert [*from_diff(b"@@ -1 +1 @@\n+a\n")] == []
+
+
 def test_a_file_alone_is_a_source_or_a_diff(tmp_path: Path) -> None:
     """Whatever its name, where it reads as a diff; else refused with what can be named."""
     (tmp_path / "x.py").write_bytes(b"import x")
     (tmp_path / "change.txt").write_bytes(DIFF)
     (tmp_path / "empty.patch").write_bytes(b"")
     (tmp_path / "notes.txt").write_bytes(b"import x")
-    assert read_tree(tmp_path / "x.py").sources == (SourceFile("x.py", b"import x"),)
+    assert read_tree(tmp_path / "x.py") == ((SourceFile("x.py", b"import x"),), {}, False, {})
     assert [one.path for one in read_tree(tmp_path / "change.txt").sources] == ["x.py", "new.py"]
     assert read_tree(tmp_path / "empty.patch") == ((), {}, False, {})
     for name, says in (
