@@ -8,7 +8,7 @@ import pytest
 
 from groundup.environments.interpreters import Interpreter
 from groundup.environments.layers import Built, LayerStore
-from groundup.environments.requests import GitSource, SourceRequest
+from groundup.environments.requests import GitSource, PythonRequest, SourceRequest
 from groundup.environments.sources import commit_key, source_key
 from groundup.runs.gradable import Gradable, Host, Lack, _is_built, _lacks, gradable, lacking, python_advice
 from groundup.settings import Settings
@@ -98,6 +98,16 @@ REPOSITORY = GitSource(repository="github.com/owner/name", commit="0" * 40)
 BY_GIT = REPOSITORY.but(by_git_only=True)
 HOST = Host(
     interpreters={}, repositories={REPOSITORY.repository: True}, has_mirror=False, has_git=True, has_java=True
+)
+HERE = Interpreter(
+    version="3.12.1",
+    prefix=Path("/usr"),
+    executable=Path("/usr/bin/python3.12"),
+    standard_library=(),
+    include=None,
+    abi="cp312",
+    shared_library=None,
+    packages=Path("/usr/lib"),
 )
 CLOSED = {REPOSITORY.repository: False}
 OFFLINE = HOST.but(index="it cannot be reached", repositories=CLOSED)
@@ -217,17 +227,7 @@ def test_interpreters_are_one_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         Needs(python="3.12"),
         Needs(java=True),
     ]
-    here = Interpreter(
-        version="3.12.1",
-        prefix=Path("/usr"),
-        executable=Path("/usr/bin/python3.12"),
-        standard_library=(),
-        include=None,
-        abi="cp312",
-        shared_library=None,
-        packages=Path("/usr/lib"),
-    )
-    host = HOST.but(has_java=False, interpreters={"3.12": here, "3.8": None})
+    host = HOST.but(has_java=False, interpreters={"3.12": HERE, "3.8": None})
     python, java = _lacks(needs, host, LayerStore(tmp_path))
     assert (python.what, python.tasks, python.alone) == ("Python 3.8 (1), 3.10 (2)", 3, 2)
     assert python.command == "uv python install 3.8 3.10"
@@ -270,3 +270,30 @@ async def test_what_a_suite_itself_cannot_grade_is_a_lack(tmp_path: Path, monkey
     (lack,) = gone.lacks
     assert (gone.suite, gone.tasks, gone.online, gone.offline, lack.what) == (named[1], 0, 0, 0, "no tasks")
     assert "nowhere" in lack.advice
+
+
+@pytest.mark.parametrize(
+    ("here", "has_layer", "is_built", "lack"),
+    [
+        (HERE, True, True, []),
+        (HERE, False, False, ["the package index"]),
+        (None, True, False, ["Python 3.12 (1)"]),
+    ],
+)
+def test_an_environment_is_built_where_its_layer_and_its_interpreter_are(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    here: Interpreter | None,
+    has_layer: bool,
+    is_built: bool,
+    lack: list[str],
+) -> None:
+    """Otherwise it needs the index; with an index it lacks nothing."""
+    monkeypatch.setattr("groundup.runs.gradable.has_layer", lambda *given: has_layer)
+    needs = Needs(python="3.12", environment=PythonRequest(python="3.12"))
+    host, store = OFFLINE.but(interpreters={"3.12": here}), LayerStore(tmp_path)
+    assert _is_built(needs, host, store) is is_built
+    assert [one.what for one in _lacks([needs], host, store)] == lack
+    online = list(_lacks([needs], HOST.but(interpreters={"3.12": HERE}), store))
+    assert online == []
+    assert not _is_built(needs.but(programs=("no-such-program",)), host, store)
