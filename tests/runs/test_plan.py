@@ -27,8 +27,8 @@ from groundup.store.records import (
 )
 from groundup.suites.base import AtHand, Tables
 from groundup.suites.nl2repobench.suite import create
-from tests.runs.configurations import SUITE, TWO, evaluation, oracle
-from tests.runs.toy import ToySuite
+from tests.runs.configurations import QUICK, SHRINKING, SUITE, TWO, evaluation, oracle
+from tests.runs.toy import LackingSuite, ToySuite
 
 Predict = Callable[[Mapping[str, str]], Predictions]
 
@@ -423,3 +423,23 @@ def test_what_differs_from_an_earlier_plan(settings: Settings) -> None:
     assert plan_differs(earlier, plan, others) == ["architecture", "new", "suite"]
     begun = Begun(tasks=plan.planned.tasks, attempts=5, listed=())
     assert plan_differs(earlier.model_copy(update={"planned": begun}), plan, plan.pinned) == []
+
+
+def test_where_all_have_an_oracle_none_is_missed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out can only not be graded."""
+    monkeypatch.setattr(LackingSuite, "referenced", lambda self: ("task-0000", "task-0001", "task-0002"))
+    made = api.NewRun(oracle("tests.runs.toy:create_lacking"), RunOptions(), settings).plan()
+    assert made.planned.tasks == ("task-0000", "task-0001")
+    assert left_out_notice(made).startswith("1 task cannot be graded yet and is left out, such as task-0002;")
+
+
+def test_a_task_that_is_gone_since_is_named(settings: Settings) -> None:
+    """A run of it cannot be graded again as a whole; without it, it can."""
+    count = settings.cache_dir.parent / "tasks"
+    count.write_text("3")
+    folder = api.NewRun(oracle(SHRINKING), QUICK, settings, run_id="one").work().folder
+    count.write_text("2")
+    with pytest.raises(UsageError, match="unknown task 'task-0002'; did you mean 'task-000"):
+        api.regrading(folder, QUICK, settings).plan()
+    again = api.regrading(folder, QUICK, settings, {"tasks": ["task-0001"]}).plan()
+    assert again.planned.tasks == ("task-0001",)
