@@ -14,6 +14,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from groundup.domain.names import count
 from groundup.domain.records import Record
 from groundup.domain.verdicts import Graded, Status
 from groundup.grammars import python_tree
@@ -234,7 +235,7 @@ def judged(
         shown = f"{reference.numerator:g} of {reference.denominator:g}" if reference.denominator else "no score"
         invalid.append(f"the oracle has its full score in {reference.full} of {reference.runs} runs ({shown})")
     if reference.flaky:
-        doubts.append(f"{len(reference.flaky)} tests are flaky: {_few(reference.flaky)}")
+        doubts.append(f"{count(len(reference.flaky), 'flaky test')}: {_few(reference.flaky)}")
     for name, floor in floors.items():
         if floor.status != Status.GRADED or not floor.numerator:
             continue

@@ -54,7 +54,7 @@ def test_flaky_tests_are_named() -> None:
     assert found.oracle.flaky == ("b",)
     assert found.why == (
         "the oracle has its full score in 1 of 2 runs (1 of 2)",
-        "1 tests are flaky: b",
+        "1 flaky test: b",
     )
     outside = graded({"a": "passed", "b": "passed"})
     gone = Graded(verdict=ALL.verdict, tests=ALL.tests[:1])
@@ -203,7 +203,7 @@ nothing* and *hidden names* are read in the text of the tests: reasons to look, 
 
 the oracle has its full score in 1 of 2 runs (1 of 2); nop scores 1 of 2; gone has no verdict; """
         + (
-            "1 tests are flaky: b; stub scores 2 of 2; the answer is within reach: x, y\n\n"
+            "1 flaky test: b; stub scores 2 of 2; the answer is within reach: x, y\n\n"
             "Flaky: `b`\n\n"
             "Pass without the submission's behaviour: `a`, `b`\n\n"
             f"Assert nothing: {', '.join(f'`t{at}`' for at in range(30))}, 2 more\n\n"

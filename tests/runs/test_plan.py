@@ -317,7 +317,7 @@ def test_a_sample_is_drawn_by_the_seed(settings: Settings) -> None:
 
 @pytest.mark.parametrize(
     ("held", "asked", "there"),
-    [(1, 2, "there is 1 attempt of each task at most"), (2, 3, "there is 2 attempts of each task at most")],
+    [(1, 2, "each task has 1 attempt at most"), (2, 3, "each task has 2 attempts at most")],
 )
 def test_no_more_attempts_than_somebody_made(
     settings: Settings, predict: Predict, held: int, asked: int, there: str

@@ -353,7 +353,7 @@ async def test_how_many_may_wait() -> None:
     sessions.create("1", "you", TASK)
     with pytest.raises(FullError) as caught:
         sessions.create("2", "you", TASK)
-    assert str(caught.value) == "1 sessions are open and 3 wait"
+    assert str(caught.value) == "1 session may be open at once, and 3 wait"
     assert (sessions.open, sessions.waiting, len(made)) == (1, 3, 1)
     await sessions.end("0", "me")
     await sessions.find("1", "me").ready(5)
@@ -364,7 +364,7 @@ async def test_how_many_may_wait() -> None:
         empty.create(name, "me", TASK)
     with pytest.raises(FullError) as caught:
         empty.create("2", "me", TASK)
-    assert str(caught.value) == "2 sessions are open and 2 wait", "those that wait are about to begin"
+    assert str(caught.value) == "2 sessions may be open at once, and 2 wait", "those that wait are about to begin"
     await empty.close()
 
 

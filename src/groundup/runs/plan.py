@@ -211,7 +211,7 @@ def refuse_repeated_gradings(plan: RunPlan) -> None:
     if isinstance(plan.configuration.submissions, GivenSubmissions | EarlierRun) and asked > held:
         there = count(held, "attempt")
         raise UsageError(
-            f"-k {asked}: there is {there} of each task at most, and grading one again makes no other; "
+            f"-k {asked}: each task has {there} at most, and grading one again makes no other; "
             "leave -k out"
         )
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pydantic import Field
 
 from groundup.domain.errors import GroundupError
+from groundup.domain.names import count
 from groundup.domain.records import Record
 from groundup.domain.tasks import Task
 from groundup.serving.session import EndedError, Opening, Rules, Session, SessionWatch
@@ -89,7 +90,7 @@ class Sessions:
         waiting, free = self._waiting(), max(0, self.room.slots - self.open)
         # A session waits for a moment even where slots are free, so these count as room.
         if len(waiting) >= self.room.waiting + free:
-            raise FullError(f"{self.room.slots} sessions are open and {len(waiting)} wait")
+            raise FullError(f"{count(self.room.slots, 'session')} may be open at once, and {len(waiting)} wait")
         # Rounded up: with fewer places than clients, each may still have one that is free.
         own, share = sum(session.client == client for session in waiting), -(-self.room.waiting // self._clients)
         if own >= share + free:
