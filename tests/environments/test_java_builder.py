@@ -66,7 +66,12 @@ class Yard:
 
 @pytest.fixture
 def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
-    """One with a JDK made up here."""
+    """One with a JDK made up here, and a repository that the user's settings name."""
+    home = tmp_path / "home"
+    (home / ".m2").mkdir(parents=True)
+    mirror = "<mirror><id>own</id><mirrorOf>*</mirrorOf><url>https://maven.example</url></mirror>"
+    (home / ".m2" / "settings.xml").write_text(f"<settings><mirrors>{mirror}</mirrors></settings>")
+    monkeypatch.setenv("HOME", str(home))
     made = Yard(tmp_path)
     asked: list[int] = []
 

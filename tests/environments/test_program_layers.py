@@ -79,6 +79,7 @@ async def test_a_program_of_pypi_is_installed_beside_all_else(bench: Bench) -> N
     assert (await again.program(request.but(version="2.0"))).identity["layer"] != made.identity["layer"]
 
 
+@pytest.mark.needs("npm")
 async def test_a_program_of_npm_is_installed_beside_all_else(bench: Bench) -> None:
     """It needs Node, whose versions are a part of what it is."""
     listing = {"dependencies": {"agent": {"version": "2.0", "dependencies": {"left-pad": {"version": "1.3"}}}}}
@@ -102,7 +103,7 @@ async def test_a_program_of_npm_is_installed_beside_all_else(bench: Bench) -> No
     assert (spec.label, spec.path) == ("installing agent 2.0", ("/opt/node/bin",))
 
 
-@pytest.mark.parametrize("registry", ["pypi", "npm"])
+@pytest.mark.parametrize("registry", ["pypi", pytest.param("npm", marks=pytest.mark.needs("npm"))])
 async def test_a_program_that_cannot_be_installed_is_tried_once(bench: Bench, registry: str) -> None:
     """The sentence says what to do, and comes again at once."""
     bench.says["uv pip install"] = answer(

@@ -211,8 +211,7 @@ def refuse_repeated_gradings(plan: RunPlan) -> None:
     if isinstance(plan.configuration.submissions, GivenSubmissions | EarlierRun) and asked > held:
         there = count(held, "attempt")
         raise UsageError(
-            f"-k {asked}: each task has {there} at most, and grading one again makes no other; "
-            "leave -k out"
+            f"-k {asked}: each task has {there} at most, and grading one again makes no other; leave -k out"
         )
 
 
