@@ -43,6 +43,19 @@ async def test_a_later_try_has_what_is_left() -> None:
     assert first >= before + 40.0
 
 
+async def test_what_is_spent_is_noted_from_the_first_new_step_on() -> None:
+    """Repeating what an earlier try did takes none of it."""
+    clock = Clock(None, 100.0, STEPS)
+    await asyncio.sleep(0.02)
+    assert (clock.spent_s, clock.left_s) == (60.0, 40.0)
+    clock.start()
+    await asyncio.sleep(0.02)
+    assert 60.0 < clock.spent_s < 100.0
+    assert clock.left_s is not None
+    assert clock.left_s < 40.0
+    assert Clock(None, None, STEPS).left_s is None
+
+
 async def test_a_time_that_was_spent_ends_at_the_first_new_step() -> None:
     """Nothing new is waited for."""
 
