@@ -86,12 +86,14 @@ def test_the_text_of_a_fault_keeps_all_around_it(module: Path) -> None:
 
 
 def test_what_a_type_checker_refuses_is_known(module: Path) -> None:
-    """An operator of two numbers is as good as another; nothing in place of a text is not."""
-    (own_mutants.ROOT / "pyproject.toml").write_text("[tool.mypy]\nstrict = true\nfiles = ['src']\n")
-    module.write_text("def named(n: int) -> str:\n    text = str(n + 1)\n    return text\n")
+    """An operator of numbers is as good as another, as is a condition; nothing in place of a text is not."""
+    (own_mutants.ROOT / "pyproject.toml").write_text(
+        "[tool.mypy]\nstrict = true\nwarn_unreachable = true\nfiles = ['src']\n"
+    )
+    module.write_text("def named(n: int) -> str:\n    text = str(n + 1)\n    if n:\n        n\n    return text\n")
     refused = {one.fault: is_refused(one, module) for one in mutants_of(module, 50, 1)}
-    assert refused.pop("line 3: return text -> return None")
-    assert len(refused) == 2
+    assert refused.pop("line 5: return text -> return None")
+    assert len(refused) == 3
     assert not any(refused.values())
 
 
